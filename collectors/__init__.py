@@ -1,0 +1,1 @@
+"""Collectors: one module per profiler, each split into argv, run and parse."""

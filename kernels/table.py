@@ -1,0 +1,85 @@
+"""The table of kernel variants: one row a variant, in the order in which stages build on each other.
+
+Everything that names variants follows from this table: ``list``, ``doctor``, ``--variant``, the
+tests and the labels of reports. A new variant is one source file plus one row here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Language = Literal["c++", "numba"]
+Order = Literal["reference", "free"]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantSpec:
+    """What the table says of one variant.
+
+    Attributes:
+        name: as used on the command line.
+        language: ``c++`` (behind the plan API) or ``numba``.
+        isas: instruction-set paths it is built for, best first; ``native`` means the compiler's
+            flags for this machine.
+        order: ``reference``: keeps the reference's fp32 order and is bit-equal to ``scalar``;
+            ``free``: equal within ``rel_rmse`` and ``worst_token``.
+        rel_rmse / worst_token: largest accepted relative RMSE over all values, and of the worst token.
+        threads: ``False`` for a variant that always runs on one thread.
+        token_linear: its work is exactly proportional to the number of tokens, so that counts taken
+            on some tokens may be scaled (no grouping, no packing per batch).
+        idea: one line for ``list`` and for reports.
+        next_step: what to try after this stage.
+    """
+
+    name: str
+    language: Language
+    isas: tuple[str, ...]
+    order: Order
+    rel_rmse: float
+    worst_token: float
+    threads: bool
+    token_linear: bool
+    idea: str
+    next_step: str
+
+
+VARIANTS: tuple[VariantSpec, ...] = (
+    VariantSpec(
+        "scalar", "c++", ("portable",), "reference", 1e-3, 5e-3, False, True,
+        "token by token, expert by expert, -O2 without vectorizer: the baseline of every speedup",
+        "let the compiler vectorize (autovec), then share tokens among threads (openmp)",
+    ),
+    VariantSpec(
+        "autovec", "c++", ("native", "avx2", "portable"), "reference", 1e-3, 5e-3, False, True,
+        "the same source at -O3 with the machine's flags: what a fair baseline costs nothing to get",
+        "share tokens among threads (openmp), or pack the weights for int8 dot products (packed)",
+    ),
+    VariantSpec(
+        "numba-parallel", "numba", ("native",), "free", 1e-3, 5e-3, True, True,
+        "Python compiled by numba, prange over tokens",
+        "group tokens by expert (numba-matricized)",
+    ),
+    VariantSpec(
+        "numba-matricized", "numba", ("native",), "free", 1e-3, 5e-3, True, False,
+        "numba: tokens gathered into one bucket per expert, grouped products, scatter in top-K order",
+        "leave Python for packed int8 microkernels (packed)",
+    ),
+    VariantSpec(
+        "openmp", "c++", ("native", "avx2", "portable"), "reference", 1e-3, 5e-3, True, True,
+        "OpenMP over tokens (static); nothing to gain at N = 1",
+        "group tokens by expert so that weights are read once per bucket (matricized)",
+    ),
+    VariantSpec(
+        "matricized", "c++", ("native", "avx2", "portable"), "reference", 1e-3, 5e-3, True, False,
+        "router, top-K and quantization first, one contiguous bucket per expert, grouped products",
+        "pack the weights for int8 dot-product instructions (packed)",
+    ),
+    VariantSpec(
+        "packed", "c++", ("avx2",), "free", 1e-3, 5e-3, True, False,
+        "weights packed at prepare, exact int8 microkernels, several tokens per weight load",
+        "choose the path by shape and keep an expert's weights on one core (scenario dispatch)",
+    ),
+)  # fmt: skip
+
+BY_NAME: dict[str, VariantSpec] = {spec.name: spec for spec in VARIANTS}
