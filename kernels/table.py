@@ -1,4 +1,4 @@
-"""The table of kernel variants: one row a variant, in the order in which stages build on each other.
+"""The table of kernel variants: one row a variant, in the order in which stages build up.
 
 Everything that names variants follows from this table: ``list``, ``doctor``, ``--variant``, the
 tests and the labels of reports. A new variant is one source file plus one row here.
@@ -24,7 +24,7 @@ class VariantSpec:
             flags for this machine.
         order: ``reference``: keeps the reference's fp32 order and is bit-equal to ``scalar``;
             ``free``: equal within ``rel_rmse`` and ``worst_token``.
-        rel_rmse / worst_token: largest accepted relative RMSE over all values, and of the worst token.
+        rel_rmse / worst_token: largest accepted relative RMSE over all values / one token.
         threads: ``False`` for a variant that always runs on one thread.
         token_linear: its work is exactly proportional to the number of tokens, so that counts taken
             on some tokens may be scaled (no grouping, no packing per batch).
@@ -52,7 +52,7 @@ VARIANTS: tuple[VariantSpec, ...] = (
     ),
     VariantSpec(
         "autovec", "c++", ("native", "avx2", "portable"), "reference", 1e-3, 5e-3, False, True,
-        "the same source at -O3 with the machine's flags: what a fair baseline costs nothing to get",
+        "the same source at -O3 with the machine's flags: a fair baseline for free",
         "share tokens among threads (openmp), or pack the weights for int8 dot products (packed)",
     ),
     VariantSpec(
@@ -62,7 +62,7 @@ VARIANTS: tuple[VariantSpec, ...] = (
     ),
     VariantSpec(
         "numba-matricized", "numba", ("native",), "free", 1e-3, 5e-3, True, False,
-        "numba: tokens gathered into one bucket per expert, grouped products, scatter in top-K order",
+        "numba: one bucket of tokens per expert, grouped products, scatter in top-K order",
         "leave Python for packed int8 microkernels (packed)",
     ),
     VariantSpec(

@@ -1,6 +1,26 @@
 """What bounds a quantized Mixture-of-Experts kernel on this CPU, and did the last change help."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from moe_prof.errors import MoeProfError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from moe_prof.session import SavedSession
+
 __version__ = "0.1.0"
-__all__ = ["MoeProfError", "__version__"]
+__all__ = ["MoeProfError", "__version__", "load"]
+
+
+def load(folder: str | Path) -> SavedSession:
+    """Read a session back; its ``frame`` is the tidy pandas table.
+
+    Raises:
+        InputError: the folder is no session, or was written by a newer moe_prof.
+    """
+    from moe_prof import session  # noqa: PLC0415  (session imports this package)
+
+    return session.load(folder)

@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 Provenance = Literal["measured", "simulated", "modelled", "unavailable"]
 Status = Literal[
@@ -32,7 +33,7 @@ STATUSES: tuple[Status, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One value. Units are SI (``s``, ``bytes``, ``Hz``), ``slots`` (fraction 0..1), ``1`` or a count's name.
+    """One value. Units are SI (s, bytes, Hz), ``slots`` (0..1), ``1`` or what is counted.
 
     Attributes:
         run_id: the session's id.
@@ -85,16 +86,21 @@ _NULLABLE_INT = ("repeat", "level", "n")
 _NULLABLE_FLOAT = ("time_s", "value", "stddev", "mux_pct")
 
 
-def unavailable(metric: str, unit: str, reason: str, *, collector: str, **fields_: str) -> Row:
-    """A row that says that ``metric`` could not be had, and why (``reason``)."""
+def unavailable(metric: str, unit: str, reason: str, **labels: Any) -> Row:  # noqa: ANN401
+    """A row that says that ``metric`` could not be had, and why (``reason``).
+
+    ``labels`` are further fields of :class:`Row`; ``collector`` is among them.
+    """
     return Row(
         metric=metric, value=None, unit=unit, status="not_supported", provenance="unavailable",
-        source=reason, collector=collector, **fields_,  # type: ignore[arg-type]
+        source=reason, **labels,
     )  # fmt: skip
 
 
 def to_frame(rows: Iterable[Row]) -> pd.DataFrame:
     """Rows as a pandas frame in tidy column order, missing values as pandas NA."""
+    import pandas as pd  # noqa: PLC0415  (slow to import, and most commands need none)
+
     frame = pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS))
     for column in COLUMNS:
         if column in _NULLABLE_INT:
@@ -109,7 +115,12 @@ def to_frame(rows: Iterable[Row]) -> pd.DataFrame:
 def from_frame(frame: pd.DataFrame) -> list[Row]:
     """The inverse of :func:`to_frame`."""
     records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return [Row(**{str(k): _plain(v) for k, v in record.items()}) for record in records]
+    return [from_record({str(k): _plain(v) for k, v in record.items()}) for record in records]
+
+
+def from_record(record: dict[str, Any]) -> Row:
+    """A row from its fields by name, as ``dataclasses.asdict`` gives them."""
+    return Row(**record)
 
 
 def to_json_record(row: Row) -> dict[str, object]:

@@ -16,7 +16,7 @@ MAX_TOKENS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One workload: ``num_tokens`` (N), ``d_model`` (D), ``d_ff`` (H), ``num_experts`` (E), ``top_k`` (K).
+    """One workload: num_tokens (N), d_model (D), d_ff (H), num_experts (E), top_k (K).
 
     Raises:
         UsageError: a size is not an integer in range, or K > E.
@@ -90,9 +90,7 @@ def parse(text: str) -> Scenario:
         known = ", ".join(SCENARIOS)
         raise UsageError(f"unknown scenario {text!r}; use one of {known}, or sizes N,D,H,E,K")
     if len(parts) != 5:
-        raise UsageError(
-            f"scenario {text!r} has {len(parts)} sizes; five are needed: N,D,H,E,K"
-        )
+        raise UsageError(f"scenario {text!r} has {len(parts)} sizes; five are needed: N,D,H,E,K")
     try:
         n, d, h, e, k = (int(part, 10) for part in parts)
     except ValueError:

@@ -39,7 +39,7 @@ class Result:
 
 
 class Command(Protocol):
-    """One command; the class docstring is its help text, the first line a lower-case verb phrase."""
+    """One command; its class docstring is the help text, beginning with a verb phrase."""
 
     name: str
 

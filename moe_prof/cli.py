@@ -1,0 +1,189 @@
+"""The command line: parse, run one command, print its result, turn errors into exit codes.
+
+``main(argv)`` is the whole program and the only place that prints or decides the exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import NoReturn
+
+from rich.console import Console
+
+from moe_prof import __version__
+from moe_prof.commands import COMMANDS
+from moe_prof.commands.base import Command, Result
+from moe_prof.errors import MoeProfError, UsageError
+from moe_prof.progress import Progress
+from moe_prof.rows import COLUMNS, to_json_record
+
+PAGE_COLUMNS = 100
+EXIT_INTERRUPTED = 130
+
+_EXIT_CODES = (
+    "exit codes: 0 ok; 1 error; 2 usage; 3 the data asked for is unavailable here; "
+    "4 regression found; 5 too noisy to say; 6 the workload failed"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse that raises instead of exiting, so that one place handles every error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; returns the exit code."""
+    progress = Progress()
+    try:
+        args = _parse(list(sys.argv[1:] if argv is None else argv))
+        if args is None:
+            return 0
+        command: Command = args.command_object
+        result = command.run(args, progress)
+        progress.clear()
+        _print(result, args)
+    except MoeProfError as error:
+        _complain(progress, str(error), error)
+        return error.exit_code
+    except KeyboardInterrupt as error:
+        _complain(progress, "interrupted", error)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has left: not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    for line in result.errors:
+        print(f"moe-prof: {_one_line(line)}", file=sys.stderr)  # noqa: T201
+    return result.exit_code
+
+
+def entry_point() -> NoReturn:
+    """The ``moe-prof`` script; a batch system's SIGTERM ends it as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main())
+
+
+def _complain(progress: Progress, text: str, error: BaseException) -> None:
+    progress.clear()
+    lines = (text, *getattr(error, "__notes__", ()))
+    for line in lines:
+        print(f"moe-prof: {_one_line(line)}", file=sys.stderr)  # noqa: T201
+
+
+def _parse(argv: list[str]) -> argparse.Namespace | None:
+    parser = _Parser(
+        prog="moe-prof",
+        description=(
+            "What bounds a quantized Mixture-of-Experts kernel on this CPU, what to try next, and "
+            "whether the last change helped."
+        ),
+        epilog=f"example: moe-prof topdown S3.  {_EXIT_CODES}",
+    )
+    parser.add_argument("--version", action="version", version=f"moe-prof {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=False)
+    for command in COMMANDS:
+        _add_command(subparsers, command)
+    try:
+        args = parser.parse_args(argv)
+    except SystemExit as stop:  # --help and --version print and stop
+        if stop.code in (0, None):
+            return None
+        raise
+    if args.command is None:
+        parser.print_help()
+        return None
+    return args
+
+
+def _add_command(
+    subparsers: argparse._SubParsersAction[_Parser],
+    command: Command,
+) -> None:
+    text = " ".join((type(command).__doc__ or "").split())
+    parser = subparsers.add_parser(
+        command.name,
+        help=text.split(". ")[0].rstrip("."),
+        description=text,
+        epilog=_EXIT_CODES,
+    )
+    command.configure(parser)
+    parser.add_argument(
+        "--format", choices=("text", "json", "csv"), default="text",
+        help="form of the result on stdout (default: text)",
+    )  # fmt: skip
+    parser.set_defaults(command_object=command)
+
+
+def _print(result: Result, args: argparse.Namespace) -> None:
+    output: Path | None = getattr(args, "output_file", None)
+    text = _rendered(result, args.format, to_file=output is not None)
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise MoeProfError(
+                f"cannot write {output}: {error.strerror}; name a writable file with --output"
+            ) from error
+        print(f"result: {output}", file=sys.stderr)  # noqa: T201
+    if result.session is not None:
+        print(f"session: {result.session}", file=sys.stderr)  # noqa: T201
+
+
+def _rendered(result: Result, form: str, *, to_file: bool) -> str:
+    if form == "json":
+        document = {
+            "schema": 1,
+            "session": str(result.session) if result.session is not None else None,
+            "machine": result.machine,
+            "rows": [to_json_record(row) for row in result.rows],
+        }
+        return json.dumps(document, indent=1, allow_nan=False, default=_json_default) + "\n"
+    if form == "csv":
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in result.rows)
+        return buffer.getvalue()
+    buffer = io.StringIO()
+    terminal = sys.stdout.isatty() and not to_file
+    width = min(PAGE_COLUMNS, os.get_terminal_size().columns) if terminal else PAGE_COLUMNS
+    console = Console(
+        file=buffer,
+        force_terminal=terminal,
+        no_color=not terminal or "NO_COLOR" in os.environ,
+        width=_columns_variable() or width,
+        highlight=False,
+    )
+    console.print(result.body)
+    return buffer.getvalue()
+
+
+def _columns_variable() -> int | None:
+    text = os.environ.get("COLUMNS", "")
+    return max(40, int(text)) if text.isdigit() and int(text) > 0 else None
+
+
+def _json_default(value: object) -> object:
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

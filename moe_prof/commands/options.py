@@ -1,0 +1,95 @@
+"""Options that several commands share: one spelling, one help text, one check."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from moe_prof.errors import UsageError
+
+FILE_SUFFIXES = {".json", ".csv", ".txt", ".html"}
+
+_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>s|m|h)?", re.ASCII)
+_SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def add_workload(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
+    """SCENARIO, --variant, --threads, --isa, --seed, --repeat, --max-time, --output."""
+    parser.add_argument(
+        "scenario",
+        metavar="SCENARIO",
+        help="S1, S2, S3, S4, or sizes N,D,H,E,K such as 128,256,128,16,4",
+    )
+    parser.add_argument(
+        "--variant", metavar="NAME[,NAME]", default=default_variants,
+        help=f"kernel variants, or 'all' (default: {default_variants}); see 'moe-prof list'",
+    )  # fmt: skip
+    parser.add_argument(
+        "--threads", metavar="T", type=positive_int, default=None,
+        help="threads of each variant (default: the CPUs that this process may use)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--isa", metavar="PATH", default=None,
+        help="force an instruction-set path, e.g. avx2 (default: the best that this CPU has)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", metavar="S", type=seed_int, default=0,
+        help="seed of weights and tokens (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repeat", metavar="R", type=positive_int, default=None,
+        help="rounds of measurement (default: as many as the time allows)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-time", metavar="TIME", type=duration_s, default=None, dest="max_time_s",
+        help="bound the whole run, in seconds or as 90s, 5m, 1h; measures less to fit",
+    )  # fmt: skip
+    add_output(parser)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """--output: a folder for the session, or a file for the printed result."""
+    parser.add_argument(
+        "--output", metavar="PATH", type=Path, default=None,
+        help="folder for the session (default: a new one in ./moe_prof_sessions), or, with a name "
+        "ending in .json, .csv or .txt, a file for the result instead of stdout",
+    )  # fmt: skip
+
+
+def split_output(args: argparse.Namespace) -> Path | None:
+    """Sort ``--output`` into session folder (returned) and result file (``args.output_file``).
+
+    Raises:
+        UsageError: the parent folder of a result file does not exist.
+    """
+    output: Path | None = args.output
+    if output is None or output.suffix not in FILE_SUFFIXES or output.is_dir():
+        args.output_file = None
+        return output
+    if not output.absolute().parent.is_dir():
+        raise UsageError(f"--output {output}: there is no folder {output.parent}; make it first")
+    args.output_file = output
+    return None
+
+
+def positive_int(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def seed_int(text: str) -> int:
+    """A whole number in 0..2^63-1."""
+    if not text.isascii() or not text.isdigit() or int(text) >= 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^63-1")
+    return int(text)
+
+
+def duration_s(text: str) -> float:
+    """Seconds from ``90``, ``90s``, ``1.5m`` or ``1h``; must be positive."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or float(match["number"]) <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 90s, 5m or 1h")
+    return float(match["number"]) * _SECONDS[match["unit"]]

@@ -1,0 +1,253 @@
+"""A session: one measurement on disk, readable on any machine.
+
+A session is a folder::
+
+    manifest.json    schema version, command, scenario, variants, argv, tool versions, machine, seed
+    rows.jsonl       rows as they arrive, one a line, so that an interrupted run loses nothing
+    metrics.parquet  the same rows, written at the end
+    raw/             untouched output of tools
+
+History of the format: 1: the first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from moe_prof import __version__
+from moe_prof.errors import InputError, MoeProfError
+from moe_prof.rows import Row, from_frame, from_record, to_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 1
+FOLDER_VARIABLE = "MOE_PROF_SESSIONS"
+DEFAULT_FOLDER = "moe_prof_sessions"
+
+_RECORDED_VARIABLES = (
+    "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "GOMP_SPINCOUNT", "NUMBA_NUM_THREADS",
+    "MOE_PROF_ISA", "CXX", "CXXFLAGS", "MALLOC_ARENA_MAX", "LD_PRELOAD",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a session says of itself.
+
+    ``state`` is ``running``, ``complete``, ``partial`` (interrupted) or ``failed``.
+    """
+
+    schema: int
+    run_id: str
+    command: str
+    argv: tuple[str, ...]
+    scenario: str
+    shape: tuple[int, ...]
+    variants: tuple[str, ...]
+    seed: int
+    state: str
+    started: str
+    elapsed_s: float | None
+    moe_prof_version: str
+    python_version: str
+    machine: Mapping[str, Any]
+    tools: Mapping[str, str]
+    environment: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+class Session:
+    """An open session that takes rows and raw files; use as a context manager.
+
+    Leaving the block writes ``metrics.parquet`` and the final state: ``complete``, ``partial``
+    after Ctrl-C, ``failed`` after any other exception.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._started_s = time.monotonic()
+        self._rows: list[Row] = []
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows so far."""
+        return tuple(self._rows)
+
+    @property
+    def raw(self) -> Path:
+        """Folder for untouched tool output."""
+        return self.folder / "raw"
+
+    def add(self, rows: Iterable[Row]) -> list[Row]:
+        """Stamp rows with the run's id and write them through to disk; returns them."""
+        stamped = [replace(row, run_id=self.manifest.run_id) for row in rows]
+        with (self.folder / "rows.jsonl").open("a", encoding="utf-8") as journal:
+            for row in stamped:
+                journal.write(json.dumps(asdict(row)) + "\n")
+        self._rows.extend(stamped)
+        return stamped
+
+    def note(self, text: str) -> None:
+        """Add a remark about the run as a whole."""
+        self.update(notes=(*self.manifest.notes, text))
+
+    def update(self, **changes: object) -> None:
+        """Change manifest fields and write it."""
+        self.manifest = replace(self.manifest, **changes)  # type: ignore[arg-type]
+        _write_manifest(self.folder, self.manifest)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.finish("partial" if self.manifest.state == "partial" else "complete")
+            return
+        self.finish("partial" if isinstance(error, KeyboardInterrupt) else "failed")
+        if self._rows:
+            error.add_note(f"what was measured so far is in {self.folder}")
+
+    def finish(self, state: str) -> None:
+        """Write the rows as parquet and the final state."""
+        to_frame(self._rows).to_parquet(self.folder / "metrics.parquet", index=False)
+        self.update(state=state, elapsed_s=round(time.monotonic() - self._started_s, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSession:
+    """A session read back: its manifest and rows."""
+
+    folder: Path
+    manifest: Manifest
+    rows: tuple[Row, ...]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a tidy pandas frame."""
+        return to_frame(self.rows)
+
+
+def create(
+    command: str,
+    *,
+    scenario: str,
+    shape: tuple[int, ...],
+    variants: tuple[str, ...],
+    seed: int,
+    machine: Mapping[str, Any],
+    tools: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Session:
+    """Make the folder and its manifest.
+
+    Args:
+        folder: the session's own folder; by default a new one inside ``$MOE_PROF_SESSIONS`` or
+            ``moe_prof_sessions`` below the current folder.
+
+    Raises:
+        MoeProfError: the folder cannot be written, or already holds a session.
+    """
+    run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+    if folder is None:
+        base = Path(os.environ.get(FOLDER_VARIABLE, DEFAULT_FOLDER))
+        folder = base / f"{run_id}-{command}-{scenario.replace(',', 'x') or 'command'}"
+    if (folder / "manifest.json").exists():
+        raise MoeProfError(f"{folder} already holds a session; choose another --output")
+    manifest = Manifest(
+        schema=SCHEMA,
+        run_id=run_id,
+        command=command,
+        argv=tuple(sys.argv),
+        scenario=scenario,
+        shape=shape,
+        variants=variants,
+        seed=seed,
+        state="running",
+        started=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        elapsed_s=None,
+        moe_prof_version=__version__,
+        python_version=platform.python_version(),
+        machine=dict(machine),
+        tools=dict(tools or {}),
+        environment={k: os.environ[k] for k in _RECORDED_VARIABLES if k in os.environ},
+    )
+    try:
+        (folder / "raw").mkdir(parents=True, exist_ok=True)
+        _write_manifest(folder, manifest)
+    except OSError as error:
+        raise MoeProfError(
+            f"cannot write the session folder {folder}: {error.strerror}; "
+            f"name a writable one with --output or {FOLDER_VARIABLE}"
+        ) from error
+    return Session(folder, manifest)
+
+
+def load(folder: str | Path) -> SavedSession:
+    """Read a session back, also one that was interrupted before its end.
+
+    Raises:
+        InputError: the folder is no session, or was written by a newer schema.
+    """
+    path = Path(folder)
+    try:
+        data: Any = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path} is not a session: it has no manifest.json") from None
+    except (OSError, json.JSONDecodeError) as error:
+        raise InputError(f"{path / 'manifest.json'} cannot be read: {error}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("schema"), int):
+        raise InputError(f"{path / 'manifest.json'} is not a moe_prof manifest")
+    if data["schema"] > SCHEMA:
+        raise InputError(
+            f"{path} has schema {data['schema']}, this moe_prof reads up to {SCHEMA}; update it"
+        )
+    try:
+        manifest = Manifest(**{str(key): _tupled(value) for key, value in data.items()})
+    except TypeError as error:
+        raise InputError(f"{path / 'manifest.json'} lacks or adds fields: {error}") from error
+    return SavedSession(path, manifest, tuple(_load_rows(path)))
+
+
+def _load_rows(path: Path) -> list[Row]:
+    parquet, journal = path / "metrics.parquet", path / "rows.jsonl"
+    if parquet.exists():
+        import pandas as pd  # noqa: PLC0415  (slow to import)
+
+        return from_frame(pd.read_parquet(parquet))
+    if not journal.exists():
+        return []
+    rows = []
+    for line in journal.read_text(encoding="utf-8").splitlines():
+        try:
+            rows.append(from_record(json.loads(line)))
+        except json.JSONDecodeError:
+            break  # the run was killed in the middle of this last line
+    return rows
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    target = folder / "manifest.json"
+    temporary = folder / "manifest.json.tmp"
+    temporary.write_text(json.dumps(asdict(manifest), indent=1) + "\n", encoding="utf-8")
+    temporary.replace(target)
+
+
+def _tupled(value: Any) -> Any:  # noqa: ANN401  (any JSON value)
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,48 @@
+"""Formatting of values for people, in one place; inside the toolkit everything is SI."""
+
+from __future__ import annotations
+
+_TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_SI_STEPS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_BINARY_STEPS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def time_text(value_s: float) -> str:
+    """Seconds with a fitting unit: ``3.42 us``, ``739 us``, ``1.25 s``."""
+    for size, unit in _TIME_STEPS:
+        if abs(value_s) >= size:
+            return f"{digits_text(value_s / size)} {unit}"
+    return f"{digits_text(value_s / 1e-9)} ns" if value_s else "0 s"
+
+
+def count_text(value: float) -> str:
+    """A count with an SI letter: ``63.4 M``."""
+    for size, letter in _SI_STEPS:
+        if abs(value) >= size:
+            return f"{digits_text(value / size)} {letter}"
+    return f"{value:g}" if value == int(value) else digits_text(value)
+
+
+def bytes_text(value: float) -> str:
+    """Bytes in binary units: ``1.59 MiB``."""
+    for size, unit in _BINARY_STEPS:
+        if abs(value) >= size:
+            return f"{digits_text(value / size)} {unit}"
+    return f"{value:g} B"
+
+
+def share_text(value: float | None) -> str:
+    """A fraction as percent: ``75.0 %``; a missing one as a dash."""
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def digits_text(value: float) -> str:
+    """Three significant digits, without an exponent for everyday sizes."""
+    size = abs(value)
+    if size >= 1000 or (size and size < 1e-3):
+        return f"{value:.4g}"
+    if size >= 100:
+        return f"{value:.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}"
