@@ -1,0 +1,113 @@
+"""How much memory a scenario needs, how much this process may still take, and the check of both.
+
+Linux grants memory it does not have, and kills the process when the pages are touched; so the check
+must come before the allocation.
+"""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import psutil
+
+from moe_prof.errors import UsageError
+from moe_prof.scenario import Scenario
+
+GIB = 1 << 30
+CGROUP_ROOT = Path("/sys/fs/cgroup")
+
+
+def weight_bytes(scenario: Scenario) -> int:
+    """Bytes of the seeded weights: router and bias, E + 1 experts in int8, one scale a matrix."""
+    _, d, h, e, _ = scenario.shape
+    return 4 * e * (d + 1) + 3 * (e + 1) * d * h + 3 * 4 * (e + 1)
+
+
+def required_bytes(scenario: Scenario) -> int:
+    """Bytes needed to prepare and run one variant of a scenario.
+
+    The weights, a second copy of them (a plan may lay them out again), and per token: x and y in
+    f32, E scores in f32 and f64, and for each of its K + 1 experts a gathered int8 row, gate, up
+    and h (9 bytes a value) and one output row in f32.
+    """
+    n, d, h, e, k = scenario.shape
+    per_token = 8 * d + 12 * e + (k + 1) * (d + 9 * h + 4 * d)
+    return 2 * weight_bytes(scenario) + n * per_token
+
+
+def available_bytes() -> int:
+    """Bytes this process may still allocate: the least that machine, cgroup and ulimit leave."""
+    limits = [psutil.virtual_memory().available, *_cgroup_free_bytes(CGROUP_ROOT)]
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        limits.append(soft - psutil.Process().memory_info().vms)
+    return max(0, min(limits))
+
+
+def check_memory(what: str, needed_bytes: int) -> None:
+    """Refuse an allocation that this machine cannot hold.
+
+    Raises:
+        UsageError: ``needed_bytes`` is more than :func:`available_bytes`.
+    """
+    free = available_bytes()
+    if needed_bytes > free:
+        raise UsageError(
+            f"{what} needs {needed_bytes / GIB:.1f} GiB of memory, {free / GIB:.1f} GiB are "
+            "available; use smaller sizes or a larger machine"
+        )
+
+
+def _cgroup_free_bytes(root: Path) -> list[int]:
+    """Free bytes of every limited control group (v1 and v2) above this process."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    free = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            base, limit_name, usage_name = root, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            base, limit_name, usage_name = (
+                root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+            )  # fmt: skip
+        else:
+            continue
+        group = base / path.lstrip("/")
+        for folder in (group, *group.parents):
+            value = _group_free_bytes(folder, limit_name, usage_name)
+            if value is not None:
+                free.append(value)
+            if folder == base:
+                break
+    return free
+
+
+def _group_free_bytes(folder: Path, limit_name: str, usage_name: str) -> int | None:
+    """Limit minus usage of one group, page cache that can be dropped not counted as used."""
+    limit = _read_number(folder / limit_name)
+    usage = _read_number(folder / usage_name)
+    if limit is None or usage is None:
+        return None
+    return limit - usage + _droppable_bytes(folder / "memory.stat")
+
+
+def _droppable_bytes(stat: Path) -> int:
+    try:
+        lines = stat.read_text().splitlines()
+    except OSError:
+        return 0
+    values = dict(line.split(maxsplit=1) for line in lines if " " in line)
+    return int(values.get("total_inactive_file", values.get("inactive_file", "0")))
+
+
+def _read_number(path: Path) -> int | None:
+    """The file's number; None when it is absent, or says ``max``."""
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None
