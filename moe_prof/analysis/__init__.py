@@ -1,0 +1,1 @@
+"""Analysis: pure functions from figures to figures; nothing here measures or prints."""

@@ -1,0 +1,225 @@
+"""The verdict: the one cause that bounds a variant, with its evidence, or ``unknown``.
+
+The rules are tried in order; the first whose condition holds gives the verdict. A rule whose
+figures are missing does not hold. The order follows the top-down method: first whether threads
+work at all, then where the slots of working threads go (A. Yasin, ISPASS 2014). The thresholds are
+this project's choice: each is the share from which removing the cause alone is worth the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from moe_prof.units import share_text
+
+Cause = Literal[
+    "instruction_bound", "dependency_bound", "port_bound", "branch_bound", "frontend_bound",
+    "l2_bound", "l3_bound", "dram_latency_bound", "dram_bandwidth_bound", "spin_bound",
+    "imbalance", "serial_bound", "false_sharing", "oversubscribed", "page_fault_bound",
+    "denormals", "syscall_bound", "too_short", "unknown",
+]  # fmt: skip
+Level = Literal["l1", "l2", "l3", "memory"]
+
+WAITING_MIN = 0.25
+SERIAL_SHARE_MIN = 0.7
+IMBALANCE_MIN = 1.2
+BRANCH_MIN = 0.2
+FRONTEND_MIN = 0.25
+ROOFLINE_MIN = 0.7
+BACKEND_CAUSE_MIN = 0.25
+RETIRING_MIN = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of one variant's run; None where a figure could not be had.
+
+    Attributes:
+        threads / usable_cpus: threads of the variant, CPUs that the process may use.
+        waiting: share of thread time spent waiting, 0..1.
+        busiest: working time of the busiest thread over the mean of all threads.
+        serial: working time of the busiest thread over the working time of all threads.
+        retiring, bad_speculation, frontend, memory, core: fractions of slots.
+        level: where the layer's weights live (the smallest level that holds them).
+        port_cycles / dependency_cycles: bounds of the hot loop.
+        roofline: floor over time, the floor from ceilings of the path that ran, 0..1.
+        roofline_limit: which ceiling sets that floor.
+        instructions_per_mac: instructions per useful multiply-accumulate.
+        measured: whether the slots were counted by hardware.
+    """
+
+    threads: int
+    usable_cpus: int
+    waiting: float | None = None
+    busiest: float | None = None
+    serial: float | None = None
+    retiring: float | None = None
+    bad_speculation: float | None = None
+    frontend: float | None = None
+    memory: float | None = None
+    core: float | None = None
+    level: Level | None = None
+    port_cycles: float | None = None
+    dependency_cycles: float | None = None
+    roofline: float | None = None
+    roofline_limit: Literal["compute", "memory"] | None = None
+    instructions_per_mac: float | None = None
+    measured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The cause, why it is believed, and what to try."""
+
+    cause: Cause
+    evidence: str
+    advice: str
+
+
+Rule = Callable[[Evidence], Verdict | None]
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """The first rule that holds, else ``unknown``."""
+    for rule in RULES:
+        verdict = rule(evidence)
+        if verdict is not None:
+            return verdict
+    return Verdict(
+        "unknown",
+        "no cause stands out in the figures that could be had here",
+        "run 'moe-prof doctor' to see which collectors would tell more",
+    )
+
+
+def _oversubscribed(e: Evidence) -> Verdict | None:
+    if e.threads <= e.usable_cpus:
+        return None
+    return Verdict(
+        "oversubscribed",
+        f"{e.threads} threads on {e.usable_cpus} usable CPUs",
+        f"use --threads {e.usable_cpus}",
+    )
+
+
+def _waiting(e: Evidence) -> Verdict | None:
+    if e.threads == 1 or e.waiting is None or e.waiting < WAITING_MIN:
+        return None
+    share = f"threads wait {share_text(e.waiting)} of their time"
+    if e.serial is not None and e.serial > SERIAL_SHARE_MIN:
+        return Verdict(
+            "serial_bound",
+            f"{share}; one thread does {share_text(e.serial)} of the work",
+            "split the work inside a token (experts or output blocks as tasks), or use one thread",
+        )
+    if e.busiest is not None and e.busiest > IMBALANCE_MIN:
+        return Verdict(
+            "imbalance",
+            f"{share}; the busiest thread works {e.busiest:.2f} times the mean",
+            "cut the largest bucket, balance by rows instead of experts, or schedule dynamically",
+        )
+    return Verdict(
+        "spin_bound",
+        f"{share}, evenly",
+        "merge parallel regions and barriers, or give each thread more work between them",
+    )
+
+
+def _branches(e: Evidence) -> Verdict | None:
+    if not e.measured or e.bad_speculation is None or e.bad_speculation < BRANCH_MIN:
+        return None  # the simulated predictor gives an upper bound only, no ground for a verdict
+    return Verdict(
+        "branch_bound",
+        f"Bad_Speculation {share_text(e.bad_speculation)} of slots",
+        "replace unpredictable branches by masks or selects; sort work by its branch",
+    )
+
+
+def _frontend(e: Evidence) -> Verdict | None:
+    if e.frontend is None or e.frontend < FRONTEND_MIN:
+        return None
+    return Verdict(
+        "frontend_bound",
+        f"Frontend_Bound {share_text(e.frontend)} of slots",
+        "shrink the hot code: unroll less, keep cold paths out of line, align the loop",
+    )
+
+
+def _roofline(e: Evidence) -> Verdict | None:
+    if e.roofline is None or e.roofline < ROOFLINE_MIN or e.roofline_limit is None:
+        return None
+    share = f"runs at {share_text(e.roofline)} of the floor that this path's ceilings allow"
+    if e.roofline_limit == "compute":
+        return Verdict(
+            "port_bound",
+            f"{share}; int8 and fp32 arithmetic set the floor",
+            "use a path with more multiply-accumulates per instruction, or more cores",
+        )
+    return None if e.level in (None, "l1") else _bandwidth(e.level, share)
+
+
+def _bandwidth(level: str, evidence: str) -> Verdict:
+    causes: dict[str, tuple[Cause, str]] = {
+        "l2": ("l2_bound", "reuse a loaded weight for more tokens; tile for the L1"),
+        "l3": ("l3_bound", "keep an expert's weights in one core's L2; group tokens by expert"),
+        "memory": ("dram_bandwidth_bound", "read each weight once: group tokens by expert"),
+    }
+    cause, advice = causes[level]
+    return Verdict(cause, f"{evidence}; the weights live in the {level}", advice)
+
+
+def _memory(e: Evidence) -> Verdict | None:
+    if e.memory is None or e.memory < BACKEND_CAUSE_MIN or e.memory < (e.core or 0.0):
+        return None
+    if e.level in (None, "l1"):
+        return None
+    return _bandwidth(e.level, f"Memory_Bound {share_text(e.memory)} of slots")
+
+
+def _core(e: Evidence) -> Verdict | None:
+    if e.core is None or e.core < BACKEND_CAUSE_MIN or e.core < (e.retiring or 0.0):
+        return None
+    if e.port_cycles is None or e.dependency_cycles is None:
+        return None
+    share = f"Core_Bound {share_text(e.core)} of slots"
+    if e.dependency_cycles > e.port_cycles:
+        return Verdict(
+            "dependency_bound",
+            f"{share}; the loop's dependency chain needs {e.dependency_cycles:.3g} cycles, its "
+            f"ports {e.port_cycles:.3g}",
+            "use more independent accumulators",
+        )
+    return Verdict(
+        "port_bound",
+        f"{share}; the loop's ports need {e.port_cycles:.3g} cycles, its dependency chain "
+        f"{e.dependency_cycles:.3g}",
+        "use instructions that do more per port: wider vectors, int8 dot products, fewer widenings",
+    )
+
+
+def _instructions(e: Evidence) -> Verdict | None:
+    if e.retiring is None or e.retiring < RETIRING_MIN:
+        return None
+    per_mac = "" if e.instructions_per_mac is None else (
+        f"; {e.instructions_per_mac:.3g} instructions per multiply-accumulate"
+    )  # fmt: skip
+    return Verdict(
+        "instruction_bound",
+        f"Retiring {share_text(e.retiring)} of slots{per_mac}: the pipeline is busy, with too many "
+        "instructions",
+        "make each instruction do more: vectorize, use int8 dot products, pack the weights",
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    _oversubscribed,
+    _waiting,
+    _branches,
+    _frontend,
+    _roofline,
+    _instructions,
+    _memory,
+    _core,
+)

@@ -1,0 +1,1 @@
+"""Models: figures computed from other figures, each with its source and its stated validity."""

@@ -1,0 +1,59 @@
+"""Verdicts: each cause from the figures that show it, and ``unknown`` from figures that do not."""
+
+import pytest
+
+from moe_prof.analysis.verdict import Evidence, judge
+
+BUSY = Evidence(threads=2, usable_cpus=2, waiting=0.02, busiest=1.0, serial=0.5)
+
+
+def with_(**changes):
+    """Evidence of two busy threads, with changes."""
+    fields = {name: getattr(BUSY, name) for name in Evidence.__slots__}
+    return Evidence(**(fields | changes))
+
+
+CASES = [
+    ("oversubscribed", with_(threads=3, waiting=0.4)),
+    ("serial_bound", with_(waiting=0.48, serial=0.98, busiest=1.96)),
+    ("imbalance", with_(waiting=0.3, serial=0.6, busiest=1.4)),
+    ("spin_bound", with_(waiting=0.4, serial=0.5, busiest=1.0)),
+    ("branch_bound", with_(measured=True, bad_speculation=0.3, retiring=0.4)),
+    ("frontend_bound", with_(frontend=0.4, retiring=0.3)),
+    ("instruction_bound", with_(retiring=0.75, core=0.2, memory=0.004)),
+    ("l2_bound", with_(retiring=0.2, memory=0.6, core=0.1, level="l2")),
+    ("l3_bound", with_(retiring=0.2, memory=0.6, core=0.1, level="l3")),
+    ("dram_bandwidth_bound", with_(retiring=0.1, memory=0.7, core=0.1, level="memory")),
+    (
+        "dependency_bound",
+        with_(retiring=0.2, core=0.6, memory=0.1, port_cycles=10.0, dependency_cycles=40.0),
+    ),
+    (
+        "port_bound",
+        with_(retiring=0.4, core=0.5, memory=0.1, port_cycles=40.0, dependency_cycles=10.0),
+    ),
+    ("port_bound", with_(roofline=0.9, roofline_limit="compute", retiring=0.6)),
+    ("l2_bound", with_(roofline=0.9, roofline_limit="memory", level="l2")),
+    ("unknown", with_()),
+    ("unknown", with_(retiring=0.3, memory=0.2, core=0.1)),
+    ("unknown", with_(bad_speculation=0.3, retiring=0.4)),
+    ("unknown", with_(memory=0.6, level="l1", retiring=0.2)),
+]
+
+
+@pytest.mark.parametrize(("cause", "evidence"), CASES)
+def test_cause(cause, evidence):
+    """The planted cause is named, and nothing else."""
+    assert judge(evidence).cause == cause
+
+
+def test_one_thread_does_not_wait_for_others():
+    """Waiting of a single thread is no sign of bad sharing."""
+    assert judge(with_(threads=1, waiting=0.5, serial=1.0)).cause == "unknown"
+
+
+def test_evidence_carries_the_figures():
+    """A verdict quotes what it rests on."""
+    verdict = judge(with_(retiring=0.75, instructions_per_mac=4.5))
+    assert "75.0 %" in verdict.evidence
+    assert "4.5 instructions per multiply-accumulate" in verdict.evidence
