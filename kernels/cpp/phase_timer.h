@@ -1,0 +1,104 @@
+// Phase timers: how long each thread spends in each step of a forward pass.
+//
+// Compiled in with -DMOE_PHASES only; otherwise every call is empty and the class holds nothing.
+// A thread that works calls enter(thread, phase) when a step starts and leave(thread) before it
+// waits (barrier, end of the parallel region); consecutive enter calls share one clock reading.
+// Time outside enter..leave during a forward is that thread's waiting time.
+#pragma once
+
+#include <cstdint>
+
+#include "moe_prof.h"
+
+#ifdef MOE_PHASES
+#include <ctime>
+
+#include "aligned_array.h"
+#endif
+
+namespace moe {
+
+#ifdef MOE_PHASES
+
+constexpr bool kHasPhaseTimers = true;
+
+static inline uint64_t phase_clock_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+class PhaseTimers {
+public:
+    explicit PhaseTimers(int32_t threads) : lanes_(static_cast<std::size_t>(threads)) { reset(); }
+
+    void reset() {
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            lanes_[i] = Lane{};
+            lanes_[i].phase = kIdle;
+        }
+        wall_ns_ = 0;
+    }
+    void forward_begin() { forward_start_ns_ = phase_clock_ns(); }
+    void forward_end() { wall_ns_ += phase_clock_ns() - forward_start_ns_; }
+
+    void enter(int32_t thread, moe_phase phase) {
+        Lane &lane = lanes_[static_cast<std::size_t>(thread)];
+        const uint64_t now_ns = phase_clock_ns();
+        close(lane, now_ns);
+        lane.phase = phase;
+        lane.since_ns = now_ns;
+    }
+    void leave(int32_t thread) {
+        Lane &lane = lanes_[static_cast<std::size_t>(thread)];
+        close(lane, phase_clock_ns());
+        lane.phase = kIdle;
+    }
+
+    int32_t threads() const { return static_cast<int32_t>(lanes_.size()); }
+    uint64_t wall_ns() const { return wall_ns_; }
+    uint64_t phase_ns(int32_t thread, int32_t phase) const {
+        return lanes_[static_cast<std::size_t>(thread)].ns[phase];
+    }
+
+private:
+    static constexpr int32_t kIdle = -1;
+
+    // Whole cache lines per thread: no false sharing between the timers themselves.
+    struct alignas(64) Lane {
+        uint64_t ns[MOE_PHASE_COUNT];
+        uint64_t since_ns;
+        int32_t phase;
+    };
+
+    static void close(Lane &lane, uint64_t now_ns) {
+        if (lane.phase != kIdle) {
+            lane.ns[lane.phase] += now_ns - lane.since_ns;
+        }
+    }
+
+    AlignedArray<Lane> lanes_;
+    uint64_t wall_ns_ = 0;
+    uint64_t forward_start_ns_ = 0;
+};
+
+#else
+
+constexpr bool kHasPhaseTimers = false;
+
+class PhaseTimers {
+public:
+    explicit PhaseTimers(int32_t) {}
+    void reset() {}
+    void forward_begin() {}
+    void forward_end() {}
+    void enter(int32_t, moe_phase) {}
+    void leave(int32_t) {}
+    int32_t threads() const { return 0; }
+    uint64_t wall_ns() const { return 0; }
+    uint64_t phase_ns(int32_t, int32_t) const { return 0; }
+};
+
+#endif
+
+} // namespace moe
