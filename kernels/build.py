@@ -1,0 +1,311 @@
+"""Building the C++ kernels on first use, once per sources, compiler, flags and CPU.
+
+A build is a folder of the cache (``$MOE_PROF_CACHE``, else ``$XDG_CACHE_HOME/moe_prof``, else
+``~/.cache/moe_prof``) named by a hash of all that decides its contents. It appears by one rename,
+its manifest written last, under a file lock, so that processes that start together build once and
+never see half a build. Every driver is tried in a process of its own before it counts: a path that
+the compiler believes in but the kernel or the hypervisor forbids is recorded with its reason.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from moe_prof.errors import BuildError, UsageError
+from moe_prof.kernels.compiler import Compiler, find_cmake, find_compiler, find_ninja
+from moe_prof.kernels.elf import foreign_reason
+from moe_prof.kernels.features import ISA_PATHS, missing, read_cpu
+from moe_prof.progress import SILENT, Progress
+
+Kind = Literal["release", "gprof", "phases", "portable"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+SOURCE_DIR = Path(__file__).resolve().parent
+_SOURCE_SUFFIXES = {".cpp", ".h", ".map", ".txt", ".c", ".S"}
+_MANIFEST = "build.json"
+_MANIFEST_SCHEMA = 1
+_PROBE_ARGS = ("3", "33", "31", "5", "2", "1", "--benchmark")
+_PROBE_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A finished build: the folder and the paths in it that run on this machine.
+
+    Attributes:
+        kind: release, gprof, phases or portable.
+        folder: where the artifacts lie.
+        isas: usable paths, best first.
+        unusable: paths that were not built or do not run here, with the reason.
+        compiler: what the compiler calls itself.
+        openmp: whether threads are real in it.
+    """
+
+    kind: Kind
+    folder: Path
+    isas: tuple[str, ...]
+    unusable: dict[str, str]
+    compiler: str
+    openmp: bool
+
+    def library(self, isa: str) -> Path:
+        """The shared library of a path.
+
+        Raises:
+            UsageError: the path is not usable here; the message says why.
+        """
+        self._check(isa)
+        return self.folder / f"libmoe_{isa}.so"
+
+    def driver(self, isa: str) -> Path:
+        """The native driver of a path, the program for profilers to run.
+
+        Raises:
+            UsageError: the path is not usable here; the message says why.
+        """
+        self._check(isa)
+        return self.folder / f"moe_bench-{isa}"
+
+    @property
+    def front(self) -> Path:
+        """``moe_bench``: the driver that chooses the path by itself."""
+        return self.folder / "moe_bench"
+
+    @property
+    def support(self) -> Path:
+        """The library with the timing loop and the machine probes."""
+        return self.folder / "libmoe_support.so"
+
+    def _check(self, isa: str) -> None:
+        if isa not in self.isas:
+            reason = self.unusable.get(isa, "unknown path")
+            raise UsageError(
+                f"ISA path {isa!r} is not usable in the {self.kind} build: {reason}; "
+                f"usable: {', '.join(self.isas)}"
+            )
+
+
+def cache_root() -> Path:
+    """The folder of all builds (it may not exist yet)."""
+    chosen = os.environ.get("MOE_PROF_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "moe_prof"
+
+
+def build(kind: Kind = "release", progress: Progress = SILENT) -> Build:
+    """The build of that kind, made now if the cache does not hold it.
+
+    Raises:
+        UsageError: the kind is unknown.
+        BuildError: no compiler, a failing compile, a cache that cannot be written.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"unknown build {kind!r}; known builds: {', '.join(KINDS)}")
+    compiler = find_compiler()
+    root = cache_root()
+    folder = root / f"{kind}-{_key(kind, compiler)}"
+    found = _open(folder, progress)
+    if found is not None:
+        return found
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with _lock(root / f"{folder.name}.lock"):
+            found = _open(folder, progress)
+            if found is None:
+                _make(kind, compiler, folder, progress)
+                found = _open(folder, progress)
+    except OSError as error:
+        raise BuildError(
+            f"the build cache {root} cannot be used: {error.strerror or error}; "
+            "set MOE_PROF_CACHE to a folder that can be written"
+        ) from error
+    if found is None:
+        raise BuildError(f"the build in {folder} vanished while it was opened; try again")
+    return found
+
+
+def _key(kind: Kind, compiler: Compiler) -> str:
+    """Hash of everything that decides what a build contains."""
+    digest = hashlib.sha256()
+    cpu = read_cpu()
+    facts = (
+        str(_MANIFEST_SCHEMA), kind, shlex.join(compiler.argv), compiler.version,
+        os.environ.get("LDFLAGS", ""), platform.machine(), cpu.model, *sorted(cpu.flags),
+    )  # fmt: skip
+    for fact in facts:
+        digest.update(fact.encode() + b"\0")
+    for path in _sources():
+        digest.update(str(path.relative_to(SOURCE_DIR)).encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _sources() -> list[Path]:
+    found = [SOURCE_DIR / "CMakeLists.txt"]
+    for folder in ("cpp", "include"):
+        found += [
+            path for path in (SOURCE_DIR / folder).rglob("*") if path.suffix in _SOURCE_SUFFIXES
+        ]
+    if len(found) == 1 or not found[0].is_file():
+        raise BuildError(f"the C++ sources are missing in {SOURCE_DIR}; reinstall moe-prof")
+    return sorted(found)
+
+
+def _open(folder: Path, progress: Progress) -> Build | None:
+    """The build in the folder, None when there is none, an unfinished or a foreign one."""
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text())
+    except (OSError, ValueError):
+        return None
+    if manifest.get("schema") != _MANIFEST_SCHEMA:
+        return None
+    found = Build(
+        kind=manifest["kind"], folder=folder, isas=tuple(manifest["isas"]),
+        unusable=dict(manifest["unusable"]), compiler=manifest["compiler"],
+        openmp=bool(manifest["openmp"]),
+    )  # fmt: skip
+    artifacts = [found.support, found.front]
+    artifacts += [path for isa in found.isas for path in (found.library(isa), found.driver(isa))]
+    for path in artifacts:
+        reason = foreign_reason(path) if path.is_file() else f"{path} is missing"
+        if reason is not None:
+            progress.step(f"cached kernels cannot be used: {reason}; building again", slow=True)
+            return None
+    return found
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold the file's lock; another process that builds the same is waited for."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(kind: Kind, compiler: Compiler, folder: Path, progress: Progress) -> None:
+    """Configure, compile, try the drivers, write the manifest, move into place."""
+    scratch = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        with progress.task(f"building the C++ kernels ({kind}, first use) ...", slow=True):
+            manifest = _compile(kind, compiler, scratch, folder)
+        (scratch / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+        if folder.exists():
+            shutil.rmtree(folder)
+        scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _compile(kind: Kind, compiler: Compiler, scratch: Path, folder: Path) -> dict[str, object]:
+    log = folder.parent / f"{folder.name}.log"
+    cmake = find_cmake()
+    configure = [
+        str(cmake), "-S", str(SOURCE_DIR), "-B", str(scratch), "-G", "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={find_ninja()}", f"-DMOE_KIND={kind}",
+        f"-DCMAKE_CXX_COMPILER={_compiler_program(compiler, scratch)}",
+        f"-DMOE_COMPILER_IS_ZIG={'ON' if compiler.is_zig else 'OFF'}",
+    ]  # fmt: skip
+    text = _run(configure, "", log)
+    _run([str(cmake), "--build", str(scratch)], text, log)
+    isas, unusable = _try_paths(scratch)
+    return {
+        "schema": _MANIFEST_SCHEMA,
+        "kind": kind,
+        "isas": isas,
+        "unusable": unusable,
+        "compiler": compiler.version,
+        "openmp": (scratch / "openmp.txt").read_text().strip() == "ON",
+    }
+
+
+def _compiler_program(compiler: Compiler, scratch: Path) -> str:
+    """One file that CMake can call; a compiler of several words gets a script."""
+    if len(compiler.argv) == 1:
+        return compiler.argv[0]
+    script = scratch / "compiler.sh"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(compiler.argv)} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+def _run(argv: list[str], log_text: str, log: Path) -> str:
+    """Run one step of the build; returns the log so far.
+
+    Raises:
+        BuildError: the step failed; the message carries the compiler's first errors.
+    """
+    # Flags come from CMakeLists.txt alone: CXXFLAGS could vectorize the baseline or raise its ISA.
+    env = {k: v for k, v in os.environ.items() if k not in ("CXXFLAGS", "CFLAGS")}
+    env |= {"LC_ALL": "C", "CLICOLOR_FORCE": "0"}
+    done = subprocess.run(
+        argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    log_text += f"$ {shlex.join(argv)}\n{done.stdout}\n"
+    if done.returncode != 0:
+        log.write_text(log_text)
+        raise BuildError(f"the C++ kernels did not build: {first_errors(done.stdout)} (log: {log})")
+    return log_text
+
+
+def first_errors(output: str, limit: int = 2) -> str:
+    """The first error lines of a compiler's or CMake's output, joined in one line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if "error:" in line.lower() or "CMake Error" in line]
+    return " | ".join(errors[:limit] or lines[-limit:] or ["no output"])
+
+
+def _try_paths(scratch: Path) -> tuple[list[str], dict[str, str]]:
+    """Which paths of a finished build run here: CPU features, then one tiny forward each."""
+    cpu = read_cpu()
+    usable: list[str] = []
+    unusable: dict[str, str] = {}
+    for path in ISA_PATHS:
+        driver = scratch / f"moe_bench-{path.name}"
+        lacking = missing(path, cpu)
+        if lacking:
+            unusable[path.name] = f"this CPU lacks {', '.join(lacking)}"
+        elif not driver.is_file():
+            unusable[path.name] = "not part of this build, or the compiler has no flags for it"
+        else:
+            reason = _probe(driver)
+            if reason is None:
+                usable.append(path.name)
+            else:
+                unusable[path.name] = reason
+    if not usable:
+        raise BuildError(f"no path of the kernels runs here: {unusable}")
+    return usable, unusable
+
+
+def _probe(driver: Path) -> str | None:
+    """Why a driver does not run here, None when it does."""
+    try:
+        done = subprocess.run(
+            [str(driver), *_PROBE_ARGS], capture_output=True, text=True, cwd=driver.parent,
+            timeout=_PROBE_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"its driver cannot be run: {error}"
+    if done.returncode == -signal.SIGILL:
+        return "this kernel or hypervisor forbids instructions that the compiler chose (SIGILL)"
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()[-1:] or ["no message"]
+        return f"its driver failed with exit code {done.returncode}: {said[0]}"
+    return None

@@ -1,0 +1,107 @@
+"""Finding the tools of the build: a C++ compiler, cmake and ninja."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from moe_prof.errors import BuildError
+
+CANDIDATES = ("c++", "g++", "clang++")
+INSTALL_HINT = (
+    "install one (Debian/Ubuntu: apt install g++) or the one from PyPI "
+    "(pip install 'moe-prof[compiler]'), or set CXX"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C++ compiler.
+
+    Attributes:
+        argv: how it is called; more than one word for a compiler inside another program.
+        version: the first line it says about itself, part of the build's key.
+        is_zig: the compiler of the ziglang package, which has no OpenMP and wants its own flags.
+    """
+
+    argv: tuple[str, ...]
+    version: str
+    is_zig: bool
+
+
+def find_compiler() -> Compiler:
+    """The compiler of CXX, else the first of c++, g++, clang++ on PATH, else ziglang's.
+
+    Raises:
+        BuildError: there is none, or it cannot even say its version.
+    """
+    wish = os.environ.get("CXX", "").strip()
+    if wish:
+        argv = tuple(shlex.split(wish))
+        if shutil.which(argv[0]) is None:
+            raise BuildError(f"CXX={wish}: no such program; {INSTALL_HINT}")
+        return _ask_version(argv)
+    for name in CANDIDATES:
+        found = shutil.which(name)
+        if found is not None:
+            return _ask_version((found,))
+    if find_spec("ziglang") is not None:
+        return _ask_version((sys.executable, "-m", "ziglang", "c++"))
+    raise BuildError(f"no C++ compiler found ({', '.join(CANDIDATES)}); {INSTALL_HINT}")
+
+
+def find_cmake() -> Path:
+    """The cmake of the PyPI package, else of PATH.
+
+    Raises:
+        BuildError: there is none.
+    """
+    return _find_tool("cmake")
+
+
+def find_ninja() -> Path:
+    """The ninja of the PyPI package, else of PATH.
+
+    Raises:
+        BuildError: there is none.
+    """
+    return _find_tool("ninja")
+
+
+def _ask_version(argv: tuple[str, ...]) -> Compiler:
+    try:
+        done = subprocess.run(
+            [*argv, "--version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"the compiler {shlex.join(argv)} cannot be run: {error}") from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()[:1] or ["nothing"]
+        raise BuildError(
+            f"the compiler {shlex.join(argv)} failed to tell its version "
+            f"(exit {done.returncode}): {said[0]}"
+        )
+    lines = done.stdout.strip().splitlines()
+    return Compiler(argv, lines[0] if lines else "unknown", is_zig="ziglang" in argv)
+
+
+def _find_tool(name: str) -> Path:
+    """A tool that PyPI packages ship: inside the package, among its scripts, or on PATH."""
+    spec = find_spec(name)
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    places = [Path(folder) / "data" / "bin" / name for folder in folders]
+    places.append(Path(sysconfig.get_path("scripts")) / name)
+    for place in places:
+        if os.access(place, os.X_OK) and place.is_file():
+            return place
+    found = shutil.which(name)
+    if found is None:
+        raise BuildError(f"{name} not found; run: {sys.executable} -m pip install {name}")
+    return Path(found)

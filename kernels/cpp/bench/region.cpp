@@ -1,0 +1,132 @@
+// Source of the fifo protocol: perf-stat(1), --control: commands `enable` and `disable` end in a
+// newline and are answered by `ack`, a newline and, in some versions, a NUL that is left over for
+// the next reader.
+#include "region.h"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <thread>
+#include <unistd.h>
+
+#ifdef MOE_HAVE_CALLGRIND_H
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_START_INSTRUMENTATION static_cast<void>(0)
+#define CALLGRIND_TOGGLE_COLLECT static_cast<void>(0)
+#endif
+
+namespace bench {
+
+namespace {
+
+constexpr std::chrono::seconds kTimeout{10};
+constexpr std::chrono::milliseconds kRetry{10};
+
+using Clock = std::chrono::steady_clock;
+
+std::string failed(const std::string &what) {
+    return "--roi-fifo: " + what + ": " + std::strerror(errno);
+}
+
+// A fifo without a reader cannot be opened for writing yet: try until the profiler is there.
+int open_for_writing(const std::string &name) {
+    const Clock::time_point give_up = Clock::now() + kTimeout;
+    for (;;) {
+        const int file = open(name.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if (file >= 0 || errno != ENXIO || Clock::now() >= give_up) {
+            return file;
+        }
+        std::this_thread::sleep_for(kRetry);
+    }
+}
+
+} // namespace
+
+Region::Region(std::string control_fifo, std::string ack_fifo)
+    : control_name_(std::move(control_fifo)), ack_name_(std::move(ack_fifo)) {}
+
+Region::~Region() {
+    if (control_ >= 0) {
+        close(control_);
+    }
+    if (ack_ >= 0) {
+        close(ack_);
+    }
+}
+
+std::string Region::connect() {
+    if (control_name_.empty()) {
+        return "";
+    }
+    std::signal(SIGPIPE, SIG_IGN); // a profiler that dies is reported as a failed write
+    ack_ = open(ack_name_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (ack_ < 0) {
+        return failed("cannot open " + ack_name_);
+    }
+    control_ = open_for_writing(control_name_);
+    if (control_ < 0) {
+        return failed("cannot open " + control_name_ +
+                      (errno == ENXIO ? " (nobody reads it; start it under perf --control)" : ""));
+    }
+    return "";
+}
+
+std::string Region::begin() {
+    const std::string problem = command("enable\n");
+    if (problem.empty()) {
+        CALLGRIND_TOGGLE_COLLECT;
+    }
+    return problem;
+}
+
+std::string Region::end() {
+    CALLGRIND_TOGGLE_COLLECT;
+    return command("disable\n");
+}
+
+std::string Region::command(const char *text) {
+    if (control_ < 0) {
+        return "";
+    }
+    const ssize_t size = static_cast<ssize_t>(std::strlen(text));
+    if (write(control_, text, static_cast<size_t>(size)) != size) {
+        return failed("cannot write to " + control_name_);
+    }
+    return wait_for_ack(text);
+}
+
+std::string Region::wait_for_ack(const char *text) {
+    const std::string asked(text, std::strlen(text) - 1);
+    const Clock::time_point give_up = Clock::now() + kTimeout;
+    std::string answer;
+    while (Clock::now() < give_up) {
+        pollfd waiting{ack_, POLLIN, 0};
+        const int ready = poll(&waiting, 1, static_cast<int>(kRetry.count()));
+        if (ready < 0 && errno != EINTR) {
+            return failed("cannot wait on " + ack_name_);
+        }
+        char bytes[64];
+        const ssize_t got = read(ack_, bytes, sizeof bytes);
+        if (got < 0 && errno != EAGAIN && errno != EINTR) {
+            return failed("cannot read " + ack_name_);
+        }
+        if (got > 0) {
+            answer.append(bytes, static_cast<size_t>(got));
+        } else if (got == 0) { // no writer yet: poll would return at once
+            std::this_thread::sleep_for(kRetry);
+        }
+        if (answer.find("ack\n") != std::string::npos) {
+            return "";
+        }
+    }
+    return "--roi-fifo: no acknowledgement of '" + asked + "' on " + ack_name_ + " within " +
+           std::to_string(kTimeout.count()) + " s";
+}
+
+void start_instrumentation() { CALLGRIND_START_INSTRUMENTATION; }
+
+} // namespace bench

@@ -1,0 +1,35 @@
+// The region of interest: tells perf (over its control fifos) and callgrind (by client requests)
+// which part of the run counts.
+#pragma once
+
+#include <string>
+
+namespace bench {
+
+class Region {
+public:
+    // Empty names: no fifo. Nothing is opened before connect().
+    Region(std::string control_fifo, std::string ack_fifo);
+    ~Region();
+    Region(const Region &) = delete;
+    Region &operator=(const Region &) = delete;
+
+    // Each returns an empty string, or one line that says what failed.
+    std::string connect();
+    std::string begin(); // counting starts
+    std::string end();   // counting stops
+
+private:
+    std::string command(const char *text);
+    std::string wait_for_ack(const char *text);
+
+    std::string control_name_;
+    std::string ack_name_;
+    int control_ = -1;
+    int ack_ = -1;
+};
+
+// Callgrind starts to instrument; call before the warm-up, so that caches are warm when it counts.
+void start_instrumentation();
+
+} // namespace bench

@@ -1,0 +1,218 @@
+"""A prepared kernel: the object on which everything is run, timed and asked for proof.
+
+``Plan`` checks what goes in and out; behind it stands a backend, native (``native.py``) or numba.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from moe_prof.errors import InputError, UnavailableError
+from moe_prof.kernels.info import ChosenExperts, PhaseTimes, PlanInfo
+from moe_prof.kernels.weights import F32, check_tokens
+
+F64 = npt.NDArray[np.float64]
+
+
+class Backend(Protocol):
+    """What runs behind a Plan; x and out have been checked, x is never empty of columns."""
+
+    @property
+    def info(self) -> PlanInfo:
+        """What really runs."""
+
+    def run(self, x: F32, out: F32) -> None:
+        """One forward: x (N, D) f32 into out (N, D) f32, both C-order."""
+
+    def time_batches(self, x: F32, out: F32, iterations: int, batches: int) -> F64:
+        """(batches,) f64, seconds of each batch of ``iterations`` forwards."""
+
+    def timers(self, *, reset: bool) -> PhaseTimes:
+        """Phase times; raises UnavailableError where the backend has none."""
+
+    def routing(self, num_tokens: int) -> ChosenExperts:
+        """Experts and gates of the last forward; raises UnavailableError where not kept."""
+
+    def close(self) -> None:
+        """Release what the backend holds."""
+
+
+class Plan:
+    """A kernel prepared for one layer's weights; a context manager.
+
+    One forward at a time: concurrent calls wait for each other.
+    """
+
+    def __init__(self, backend: Backend, d_model: int) -> None:
+        self._backend: Backend | None = backend
+        self._d_model = d_model
+        self._lock = threading.Lock()
+        self._info = backend.info
+
+    @property
+    def info(self) -> PlanInfo:
+        """What really runs: variant, path, threads, tile, bytes."""
+        return self._info
+
+    def forward(self, x: F32, *, out: F32 | None = None) -> F32:
+        """The layer's output for the tokens.
+
+        Args:
+            x: (N, D) f32, finite; made C-order when it is not. N may be 0.
+            out: (N, D) f32, C-order, not overlapping x; a new array by default.
+
+        Returns:
+            (N, D) f32: ``out``.
+
+        Raises:
+            InputError: an array breaks the above, or the plan is closed.
+        """
+        tokens = check_tokens(x, self._d_model)
+        result = self._output_for(tokens, out)
+        with self._lock:
+            self._open_backend().run(tokens, result)
+        return result
+
+    def time_forward(self, x: F32, iterations: int, batches: int = 1) -> F64:
+        """Wall time of repeated forwards, taken inside native code where the plan is native.
+
+        Args:
+            x: (N, D) f32, finite.
+            iterations: forwards per batch, at least 1.
+            batches: number of batches, at least 1.
+
+        Returns:
+            (batches,) f64: seconds of each whole batch.
+
+        Raises:
+            InputError: an argument breaks the above, or the plan is closed.
+        """
+        if iterations < 1 or batches < 1:
+            raise InputError(
+                f"time_forward: iterations = {iterations}, batches = {batches}; both must be >= 1"
+            )
+        tokens = check_tokens(x, self._d_model)
+        out = np.zeros_like(tokens)
+        with self._lock:
+            return self._open_backend().time_batches(tokens, out, iterations, batches)
+
+    def timers(self, *, reset: bool = False) -> PhaseTimes:
+        """Busy and waiting time per thread and step, since the plan began or the last reset.
+
+        Raises:
+            UnavailableError: the plan is not of the ``phases`` build.
+            InputError: the plan is closed.
+        """
+        with self._lock:
+            return self._open_backend().timers(reset=reset)
+
+    def routing(self, num_tokens: int) -> ChosenExperts:
+        """Experts and gates that the last forward chose for its first ``num_tokens`` tokens.
+
+        Raises:
+            InputError: the last forward had fewer tokens, or more than ``max_tokens``.
+            UnavailableError: the kernel keeps no such record.
+        """
+        with self._lock:
+            return self._open_backend().routing(num_tokens)
+
+    def close(self) -> None:
+        """Release workspace and threads; the plan cannot be used afterwards."""
+        with self._lock:
+            backend, self._backend = self._backend, None
+        if backend is not None:
+            backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _open_backend(self) -> Backend:
+        if self._backend is None:
+            raise InputError(f"plan {self._info.variant}: it is closed; prepare a new one")
+        return self._backend
+
+    def _output_for(self, x: F32, out: F32 | None) -> F32:
+        if out is None:
+            return np.empty_like(x)
+        if not isinstance(out, np.ndarray) or out.dtype != np.float32 or out.shape != x.shape:
+            shape = getattr(out, "shape", None)
+            raise InputError(
+                f"out: {getattr(out, 'dtype', type(out).__name__)} of shape {shape}, "
+                f"float32 of shape {x.shape} is needed"
+            )
+        if not (out.flags.c_contiguous and out.flags.writeable):
+            raise InputError("out: it must be C-contiguous and writable")
+        if np.may_share_memory(x, out):
+            raise InputError("out: it may not overlap x")
+        return out
+
+
+class SimpleKernel(Protocol):
+    """A kernel written in Python: forward, info, close."""
+
+    @property
+    def info(self) -> PlanInfo:
+        """What really runs."""
+
+    def forward(self, x: F32) -> F32:
+        """x (N, D) f32 to a new (N, D) f32."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+
+
+class PythonBackend:
+    """A :class:`SimpleKernel` behind the Backend protocol; timed from Python."""
+
+    def __init__(self, kernel: SimpleKernel) -> None:
+        self._kernel = kernel
+
+    @property
+    def info(self) -> PlanInfo:
+        """What really runs."""
+        return self._kernel.info
+
+    def run(self, x: F32, out: F32) -> None:
+        """One forward."""
+        out[...] = self._kernel.forward(x)
+
+    def time_batches(self, x: F32, out: F32, iterations: int, batches: int) -> F64:
+        """Seconds of each batch; the calls' Python overhead is included."""
+        del out
+        times = np.empty(batches)
+        for batch in range(batches):
+            start_ns = time.perf_counter_ns()
+            for _ in range(iterations):
+                self._kernel.forward(x)
+            times[batch] = (time.perf_counter_ns() - start_ns) * 1e-9
+        return times
+
+    def timers(self, *, reset: bool) -> PhaseTimes:
+        """Always unavailable."""
+        del reset
+        raise UnavailableError(
+            f"{self.info.variant}: phase timers exist in C++ variants only (build='phases')"
+        )
+
+    def routing(self, num_tokens: int) -> ChosenExperts:
+        """Always unavailable."""
+        del num_tokens
+        raise UnavailableError(f"{self.info.variant}: it keeps no record of its routing")
+
+    def close(self) -> None:
+        """Release what the kernel holds."""
+        self._kernel.close()
