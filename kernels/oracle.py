@@ -183,7 +183,8 @@ def _ffn(w: Weights, expert: int, x_q: I8, x_scale: F32) -> F64:
     inverse = np.where(usable, 127.0 / np.where(usable, largest, 1.0), 0.0)
     scale = np.where(usable, largest / 127.0, 0.0)
     h_q = np.rint(h * inverse)
-    return _dot(h_q, w.down[expert]) * (scale * w.down_scale[expert])
+    out: F64 = _dot(h_q, w.down[expert]) * (scale * w.down_scale[expert])
+    return out
 
 
 def _dot(rows: I8 | F64, matrix: I8) -> F64:
