@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from types import TracebackType
 from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from moe_prof.errors import InputError, UnavailableError
+from moe_prof.errors import InputError
 from moe_prof.kernels.info import ChosenExperts, PhaseTimes, PlanInfo
 from moe_prof.kernels.weights import F32, check_tokens
 
@@ -159,60 +158,3 @@ class Plan:
         if np.may_share_memory(x, out):
             raise InputError("out: it may not overlap x")
         return out
-
-
-class SimpleKernel(Protocol):
-    """A kernel written in Python: forward, info, close."""
-
-    @property
-    def info(self) -> PlanInfo:
-        """What really runs."""
-
-    def forward(self, x: F32) -> F32:
-        """x (N, D) f32 to a new (N, D) f32."""
-
-    def close(self) -> None:
-        """Release what it holds."""
-
-
-class PythonBackend:
-    """A :class:`SimpleKernel` behind the Backend protocol; timed from Python."""
-
-    def __init__(self, kernel: SimpleKernel) -> None:
-        self._kernel = kernel
-
-    @property
-    def info(self) -> PlanInfo:
-        """What really runs."""
-        return self._kernel.info
-
-    def run(self, x: F32, out: F32) -> None:
-        """One forward."""
-        out[...] = self._kernel.forward(x)
-
-    def time_batches(self, x: F32, out: F32, iterations: int, batches: int) -> F64:
-        """Seconds of each batch; the calls' Python overhead is included."""
-        del out
-        times = np.empty(batches)
-        for batch in range(batches):
-            start_ns = time.perf_counter_ns()
-            for _ in range(iterations):
-                self._kernel.forward(x)
-            times[batch] = (time.perf_counter_ns() - start_ns) * 1e-9
-        return times
-
-    def timers(self, *, reset: bool) -> PhaseTimes:
-        """Always unavailable."""
-        del reset
-        raise UnavailableError(
-            f"{self.info.variant}: phase timers exist in C++ variants only (build='phases')"
-        )
-
-    def routing(self, num_tokens: int) -> ChosenExperts:
-        """Always unavailable."""
-        del num_tokens
-        raise UnavailableError(f"{self.info.variant}: it keeps no record of its routing")
-
-    def close(self) -> None:
-        """Release what the kernel holds."""
-        self._kernel.close()

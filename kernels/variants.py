@@ -18,7 +18,7 @@ from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import SOURCE_DIR, Build, Kind
 from moe_prof.kernels.features import check_supported, isa_path, read_cpu, supported
 from moe_prof.kernels.native import NativeBackend, NativeLibrary
-from moe_prof.kernels.plan import Plan, PythonBackend
+from moe_prof.kernels.plan import Plan
 from moe_prof.kernels.table import BY_NAME, VARIANTS, VariantSpec
 from moe_prof.kernels.weights import Weights
 from moe_prof.progress import SILENT, Progress
@@ -155,8 +155,10 @@ class BuiltinVariant:
         if spec.language == "numba":
             forced_isa(spec, isa)
             numba_variants = import_module(_NUMBA_MODULE)  # only now: numba is slow to import
-            kernel = numba_variants.prepare(self.name, w, threads, max_tokens)
-            return Plan(PythonBackend(kernel), w.d_model)
+            kernel = numba_variants.prepare(
+                self.name, w, threads=threads, max_tokens=max_tokens, progress=progress
+            )
+            return Plan(kernel, w.d_model)
         forced_isa(spec, isa)  # refuse before minutes of compiling
         built = kernel_build.build(build, progress)
         library = NativeLibrary(built.library(choose_isa(spec, isa, built)))

@@ -7,7 +7,7 @@ shares of work, which balances whatever the sizes of the buckets, down to a sing
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -66,7 +66,8 @@ def repeat_buckets(  # noqa: PLR0917 - a parallel loop takes no nested tuples
                     fill_positions(high - low, layer, scratch, buckets)
                 for slot in numba.prange(scratch.z.shape[0]):
                     plan = (layer, scratch, buckets)
-                    run_share(stage, np.int64(slot), x_part, y_part, plan)
+                    signed: Any = np.int64(slot)  # unsigned and signed integers would mix to f64
+                    run_share(stage, signed, x_part, y_part, plan)
 
 
 @inner

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import config
+import numba.core
+
+from moe_prof.kernels.build import cache_root
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+SETTINGS: Any = numba.core.config  # without types: its names are set from the environment
 
 
 def inner(function: Function) -> Function:
     """Compile a function that only compiled functions call."""
-    compiled = numba.njit(
-        nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
-    )(function)
-    return cast(Function, compiled)
+    return _jit(no_cpython_wrapper=True)(function)
 
 
 def entry(function: Function) -> Function:
@@ -33,26 +33,47 @@ def entry(function: Function) -> Function:
 
     Where no folder can be written, every process compiles it anew.
     """
-    compiled = numba.njit(nogil=True, error_model="numpy", parallel=True, no_cfunc_wrapper=True)(
-        function
-    )
-    before = config.CACHE_DIR
-    config.CACHE_DIR = before or _cache_folder()
+    compiled: Any = _jit(parallel=True)(function)
+    before = SETTINGS.CACHE_DIR
     try:
+        SETTINGS.CACHE_DIR = str(cache_folder())
         compiled.enable_caching()
     except RuntimeError:
         return cast(Function, compiled)
     finally:
-        config.CACHE_DIR = before
+        SETTINGS.CACHE_DIR = before
     return cast(Function, compiled)
 
 
+def max_threads() -> int:
+    """Threads that numba has in this process."""
+    return int(SETTINGS.NUMBA_NUM_THREADS)
+
+
+def threading_layer() -> str:
+    """What numba runs its parallel loops on (omp, tbb, workqueue); known after the first loop."""
+    untyped: Any = numba
+    return str(untyped.threading_layer())
+
+
+def is_kept(name: str) -> bool:
+    """Whether the entry function of that name has been compiled on this machine before."""
+    return any(cache_folder().rglob(f"*.{name}-*.nbc"))
+
+
 @functools.cache
-def _cache_folder() -> str:
-    """A folder of the user's cache for these very sources; without a home "", numba's choice."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if not os.path.isabs(base):
-        return ""
+def cache_folder() -> Path:
+    """Where compiled entry functions of these very sources are kept, beside the C++ kernels.
+
+    Raises:
+        RuntimeError: the user has no home, and no other place is named.
+    """
     sources = sorted(Path(__file__).parent.glob("*.py"))
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
-    return os.path.join(base, "moe-prof", "numba", digest[:16])
+    return cache_root() / "numba" / digest[:16]
+
+
+def _jit(**options: bool) -> Callable[[Function], Function]:
+    """Numba's decorator: no checks for division by zero, the interpreter's lock released."""
+    jit = cast(Callable[..., Callable[[Function], Function]], numba.njit)
+    return jit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)

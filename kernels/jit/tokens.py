@@ -8,6 +8,7 @@ tuple when they stand in the loop itself.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
@@ -29,7 +30,8 @@ def repeat_tokens(iterations: int, x: F32, y: F32, layer: Layer, scratch: Scratc
             high = min(x.shape[0], low + scratch.ids.shape[0])
             x_part, y_part = x[low:high], y[low:high]
             for slot in numba.prange(scratch.z.shape[0]):
-                forward_share(np.int64(slot), x_part, y_part, layer, scratch)
+                signed: Any = np.int64(slot)  # unsigned and signed integers would mix to f64
+                forward_share(signed, x_part, y_part, layer, scratch)
 
 
 @inner
