@@ -20,13 +20,13 @@ given: even the whole range of five covers the median in only 94 % of the cases.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 F64 = npt.NDArray[np.float64]
 Key = tuple[int, int]
@@ -106,8 +106,12 @@ def order_rank(count: int, confidence: float = CONFIDENCE) -> int:
     r is the largest index with P(Binomial(count, 1/2) <= r) <= (1 - confidence) / 2, hence the
     coverage is at least the one asked for; -1 when even the whole range covers less.
     """
-    rank = int(binom.ppf((1 - confidence) / 2, count, 0.5))
-    return rank - 1 if binom.cdf(rank, count, 0.5) > (1 - confidence) / 2 else rank
+    rank, below = -1, 0
+    while True:
+        below += math.comb(count, rank + 1)  # in units of 2**-count, exact
+        if below / 2**count > (1 - confidence) / 2:
+            return rank
+        rank += 1
 
 
 def ratio_interval(
