@@ -1,0 +1,352 @@
+"""The parent's side of a measurement: starts workers, watches deadlines, loses nothing.
+
+The model is pyperf's (worker processes, calibrated loops), with the variants interleaved inside
+each process so that they can be compared in pairs. A worker that crashes or hangs costs its
+variant at hand; the others go on in a new process.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from moe_prof import errors
+from moe_prof.errors import MoeProfError, WorkloadError
+from moe_prof.kernels.build import build
+from moe_prof.kernels.table import BY_NAME
+from moe_prof.measure import schedule
+from moe_prof.measure.child import Child, ending_text
+from moe_prof.measure.expected import layer_macs, save_expected
+from moe_prof.measure.protocol import Mode, WorkerRequest
+from moe_prof.measure.records import Record
+from moe_prof.measure.results import (
+    DEFAULT_BUDGET_S,
+    DEFAULT_FACTORY,
+    Measurement,
+    PhaseTimes,
+    Request,
+    Status,
+)
+from moe_prof.progress import SILENT, Progress
+
+WORKER = "moe_prof.measure.worker"
+HANG_BASE_S = 120.0
+HANG_MACS_PER_S = 5e7
+"""A forward slower than this, beyond the base, is taken for a hang."""
+HANG_SAMPLES = 20
+SETUP_SHARE = 0.4
+"""Of a hard time limit, what preparing or checking one variant may take."""
+RESERVE_SHARE = 0.05
+"""Of a hard time limit, what is kept for ending processes and writing the result."""
+CLOSE_S = 10.0
+
+
+class OutOfTimeError(Exception):
+    """The hard time limit has passed; internal to this module."""
+
+
+class Clock:
+    """Time since the start against a budget, which is a limit (``hard``) or a wish."""
+
+    def __init__(self, max_time_s: float | None) -> None:
+        self.start_s = time.monotonic()
+        self.hard = max_time_s is not None
+        whole_s = DEFAULT_BUDGET_S if max_time_s is None else max_time_s * (1 - RESERVE_SHARE)
+        self.budget_s = whole_s
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.start_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds of the budget that are left, negative when it is exceeded."""
+        return self.budget_s - self.elapsed_s
+
+
+def measure(
+    request: Request, progress: Progress = SILENT, *, folder: Path | None = None
+) -> Measurement:
+    """Time the variants of ``request``; Ctrl-C ends it early with what was measured so far.
+
+    Args:
+        folder: where the workers' logs stay; a temporary folder by default.
+
+    Raises:
+        BuildError: the kernels cannot be built.
+        UsageError: the request cannot be met (memory, plan factory).
+        WorkloadError: a worker died before any variant was at hand.
+    """
+    with _scratch(folder) as scratch:
+        run = _Run(request, "time", progress, scratch)
+        run.guarded()
+    return run.measurement()
+
+
+def measure_phases(
+    request: Request, progress: Progress = SILENT, *, folder: Path | None = None
+) -> tuple[PhaseTimes, ...]:
+    """Phase timers of the variants, from the ``phases`` build, in a process of their own.
+
+    Raises:
+        BuildError: the kernels cannot be built.
+        UsageError: the request cannot be met.
+        WorkloadError: a worker died before any variant was at hand.
+        KeyboardInterrupt: Ctrl-C, after the worker has been ended.
+    """
+    with _scratch(folder) as scratch:
+        run = _Run(request, "phases", progress, scratch)
+        run.guarded()
+    if run.interrupted:
+        raise KeyboardInterrupt
+    return tuple(record.phase_times() for record in run.records.values())
+
+
+class _Run:
+    """One call of :func:`measure` or :func:`measure_phases`."""
+
+    def __init__(self, request: Request, mode: Mode, progress: Progress, scratch: Path) -> None:
+        self.records = {job.variant: Record(job) for job in request.jobs}
+        self.interrupted = False
+        self._request = request
+        self._mode: Mode = mode
+        self._progress = progress
+        self._scratch = scratch
+        self._clock = Clock(request.max_time_s)
+        self._macs = layer_macs(request.scenario)
+        self._checked_tokens = 0
+        self._processes: set[int] = set()
+        self._index = -1
+        self._notes: list[str] = []
+        self._variant, self._step = "", "start"
+
+    def guarded(self) -> None:
+        """All of the work; Ctrl-C and the time limit end it."""
+        try:
+            self._build()
+            self._checked_tokens = self._save_expected()
+            self._all_processes()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self._drop_unmeasured("interrupted", "interrupted before it was measured")
+        except OutOfTimeError:
+            self._notes.append(f"stopped at the time limit of {self._request.max_time_s:g} s")
+            self._drop_unmeasured("no_time", "the time limit was reached before it was measured")
+        self._progress.clear()
+
+    def measurement(self) -> Measurement:
+        """What has been measured."""
+        most = max((len(record.samples_s) for record in self.records.values()), default=0)
+        return Measurement(
+            timings=tuple(record.timing(most) for record in self.records.values()),
+            processes=len(self._processes),
+            interrupted=self.interrupted,
+            checked_tokens=self._checked_tokens,
+            notes=tuple(self._notes),
+            elapsed_s=self._clock.elapsed_s,
+        )
+
+    def _build(self) -> None:
+        """Compile here what the workers load: no deadline of theirs is meant for a compiler."""
+        names = [name for name in self.records if not _is_python(name)]
+        if self._request.plan_factory == DEFAULT_FACTORY and names:
+            build("release" if self._mode == "time" else "phases", self._progress)
+        if not self._clock.hard:
+            self._clock = Clock(None)
+
+    def _save_expected(self) -> int:
+        scenario = self._request.scenario
+        with self._progress.task(f"{scenario.label}: computing the oracle's answer"):
+            checked = save_expected(
+                scenario, self._request.seed, self._scratch / "expected.npz",
+                macs=self._macs, max_time_s=self._request.max_time_s,
+            )  # fmt: skip
+        if checked < scenario.num_tokens:
+            self._notes.append(
+                f"{checked} of {scenario.num_tokens} tokens were compared with the oracle"
+            )
+        return checked
+
+    def _all_processes(self) -> None:
+        repeats = None
+        if self._request.repeat is not None:
+            repeats = schedule.split(self._request.repeat, self._request.processes)
+        left = len(repeats) if repeats is not None else self._request.processes
+        if self._mode == "phases":
+            left = 1
+        while left > 0 and any(self._pending(record) for record in self.records.values()):
+            if self._clock.hard and self._clock.left_s <= 0:
+                raise OutOfTimeError
+            fixed = repeats[len(repeats) - left] if repeats is not None else None
+            planned = self._one_process(left, fixed)
+            if planned is not None:
+                left = min(left, planned) - 1
+
+    def _pending(self, record: Record) -> bool:
+        return record.active and (self._mode == "time" or record.phases is None)
+
+    def _one_process(self, left: int, fixed: int | None) -> int | None:
+        """Run one worker; the processes that fit, itself included, None when it was lost."""
+        self._index += 1
+        self._variant, self._step = "", "start"
+        started_s = time.monotonic()
+        planned = left
+        with Child(WORKER, self._scratch / f"worker-{self._mode}-{self._index}.log") as child:
+            child.send(self._worker_request().to_json())
+            while True:
+                event = self._next_event(child)
+                if event is None:
+                    return None
+                if event["event"] == "ready":
+                    setup_s = time.monotonic() - started_s
+                    plan = self._plan(setup_s, left, fixed)
+                    planned = plan.processes
+                    child.send(plan.rounds)
+                elif event["event"] == "done":
+                    child.wait(CLOSE_S)
+                    return planned
+                else:
+                    self._take(event)
+
+    def _worker_request(self) -> WorkerRequest:
+        # The last stage is usually the fastest: it comes first, so that a slow board that runs
+        # into its limit has figures of something.
+        pending = [record for record in self.records.values() if self._pending(record)]
+        return WorkerRequest(
+            mode=self._mode,
+            shape=self._request.scenario.shape,
+            seed=self._request.seed,
+            threads=self._request.threads,
+            min_sample_s=self._request.min_sample_s,
+            plan_factory=self._request.plan_factory,
+            expected=str(self._scratch / "expected.npz"),
+            jobs=tuple(record.worker_job() for record in reversed(pending)),
+        )
+
+    def _next_event(self, child: Child) -> dict[str, Any] | None:
+        """The worker's next event; None when it was lost, and with it its variant at hand."""
+        limit_s, blame = self._limit()
+        try:
+            event = child.read(max(0.0, limit_s))
+        except TimeoutError:
+            child.kill()
+            if blame == "no_time" and self._clock.left_s <= 0:
+                raise OutOfTimeError from None
+            self._lose(blame, self._late_text(blame, limit_s))
+            return None
+        if event is None:
+            child.wait(CLOSE_S)
+            words = child.last_words()
+            text = f"its process ended during {self._step}: {ending_text(child.returncode)}"
+            self._lose("crashed", f"{text}; it last said: {words}" if words else text)
+        return event
+
+    def _lose(self, status: Status, reason: str) -> None:
+        if not self._variant:
+            raise WorkloadError(f"the measuring process failed before any variant ran: {reason}")
+        self.records[self._variant].drop(status, reason)
+
+    def _limit(self) -> tuple[float, Status]:
+        """How long to wait for the next event, and what it means when none comes."""
+        hang_s = HANG_BASE_S + self._macs / HANG_MACS_PER_S
+        if self._step == "sample":
+            expected_s = self.records[self._variant].sample_s or 0.0
+            hang_s = max(HANG_BASE_S / 10, HANG_SAMPLES * expected_s)
+        if self._request.hang_s is not None:
+            hang_s = self._request.hang_s
+        limits: list[tuple[float, Status]] = [(hang_s, "hung")]
+        if self._clock.hard:
+            limits.append((self._clock.left_s, "no_time"))
+            if self._variant and self._step != "sample":
+                limits.append((SETUP_SHARE * self._clock.budget_s, "no_time"))
+        return min(limits)
+
+    def _late_text(self, blame: Status, limit_s: float) -> str:
+        if blame == "hung":
+            return f"no answer during {self._step} within {limit_s:.3g} s: it hangs"
+        return f"{self._step} takes longer than {limit_s:.3g} s, too long for the time limit"
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "fatal":
+            raise _error(event)
+        if event["variant"] not in self.records:
+            return
+        record = self.records[event["variant"]]
+        if kind == "starting":
+            self._variant, self._step = event["variant"], event["step"]
+            self._show_progress()
+        elif kind == "prepared":
+            record.prepared(event)
+        elif kind == "verified":
+            record.verified(event)
+        elif kind == "calibrated":
+            record.calibrated(event, self._index)
+        elif kind == "sampled":
+            record.sampled(event, self._index)
+            self._processes.add(self._index)
+        elif kind == "timed":
+            record.timed(event)
+        elif kind == "failed":
+            unavailable = event["error"] in ("UnavailableError", "UsageError")
+            record.drop("unavailable" if unavailable else "failed", event["message"])
+
+    def _show_progress(self) -> None:
+        label, process = self._request.scenario.label, self._index + 1
+        if self._step == "sample":
+            self._progress.step(f"{label}: timing, interleaved (process {process})")
+        elif self._step == "phases":
+            self._progress.step(f"{label}: phase timers of {self._variant}")
+        elif self._step == "prepare":
+            self._progress.step(f"{label}: preparing and checking {self._variant} ({process})")
+
+    def _plan(self, setup_s: float, left: int, fixed: int | None) -> schedule.Schedule:
+        active = [record for record in self.records.values() if record.active]
+        if fixed is not None:
+            return schedule.Schedule(left, {record.job.variant: fixed for record in active})
+        costs = [
+            schedule.Cost(record.job.variant, record.sample_s, len(record.samples_s))
+            for record in active
+            if record.sample_s is not None
+        ]
+        final_check_s = sum(record.forward_s or 0.0 for record in active)
+        plan = schedule.plan(
+            self._clock.left_s - final_check_s, costs, setup_s=setup_s + final_check_s,
+            processes=left, at_least=0 if self._clock.hard else 1,
+        )  # fmt: skip
+        for record in active:
+            if plan.rounds.get(record.job.variant) == 0 and not record.samples_s:
+                record.drop(
+                    "no_time", f"a sample takes {record.sample_s:.3g} s, too long for the limit"
+                )
+        return plan
+
+    def _drop_unmeasured(self, status: Status, reason: str) -> None:
+        for record in self.records.values():
+            if not record.samples_s and record.phases is None:
+                record.drop(status, reason)
+
+
+def _is_python(variant: str) -> bool:
+    return variant in BY_NAME and BY_NAME[variant].language == "numba"
+
+
+@contextmanager
+def _scratch(folder: Path | None) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="moe_prof-") as name:
+        yield Path(name)
+
+
+def _error(event: dict[str, Any]) -> MoeProfError:
+    """The error that a worker reported, as its own class."""
+    kind = getattr(errors, event["error"], MoeProfError)
+    found: MoeProfError = kind(event["message"])
+    return found

@@ -1,0 +1,75 @@
+"""How a worker gets a plan: a factory named ``module:function``.
+
+The default makes the built-in variants and users' libraries; another factory can bring kernels of
+any origin, as long as its plans do what :class:`MeasuredPlan` says.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from moe_prof.errors import UsageError
+from moe_prof.kernels.build import Kind
+from moe_prof.kernels.info import PhaseTimes, PlanInfo
+from moe_prof.kernels.variants import variant
+from moe_prof.kernels.weights import Weights
+
+F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+
+
+class MeasuredPlan(Protocol):
+    """A prepared kernel as the worker uses it."""
+
+    @property
+    def info(self) -> PlanInfo:
+        """What really runs."""
+
+    def forward(self, x: F32) -> F32:
+        """x (N, D) f32 to y (N, D) f32."""
+
+    def time_forward(self, x: F32, iterations: int) -> F64:
+        """(1,) f64: seconds of ``iterations`` forwards together."""
+
+    def timers(self, *, reset: bool = False) -> PhaseTimes:
+        """Phase timers since the last reset; raises UnavailableError where there are none."""
+
+
+class PlanFactory(Protocol):
+    """Makes a plan, as a context manager."""
+
+    def __call__(
+        self, name: str, w: Weights, *, threads: int, isa: str | None, max_tokens: int, build: Kind
+    ) -> AbstractContextManager[MeasuredPlan]:
+        """Prepare variant ``name``; raises MoeProfError."""
+
+
+def kernel_plan(
+    name: str, w: Weights, *, threads: int, isa: str | None, max_tokens: int, build: Kind
+) -> AbstractContextManager[MeasuredPlan]:
+    """A plan of the built-in variants, or of the library of which ``name`` is the path."""
+    return variant(name).prepare(w, threads, isa=isa, max_tokens=max_tokens, build=build)
+
+
+def load_factory(dotted: str) -> PlanFactory:
+    """The factory that ``module:function`` names.
+
+    Raises:
+        UsageError: there is no such module or function.
+    """
+    module, _, name = dotted.partition(":")
+    try:
+        found: Callable[..., AbstractContextManager[MeasuredPlan]] = getattr(
+            importlib.import_module(module), name
+        )
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"plan factory {dotted!r} cannot be loaded: {error}; name it as module:function"
+        ) from error
+    return found

@@ -1,0 +1,71 @@
+"""What the parent and a worker process say to each other: one JSON object a line.
+
+Parent to worker: a :class:`WorkerRequest`, then, after ``ready``, the rounds: a map from variant to
+samples. Worker to parent: events, each with ``event`` and, where it is about one, ``variant``:
+
+=============  ===================================================================================
+``starting``   a step of a variant begins: step (prepare, verify, calibrate, sample, close, phases)
+``prepared``   info (the plan's own words), prepare_s
+``verified``   rel_rmse, worst_error, worst_token, correct
+``failed``     the plan raised: error (class name), message
+``calibrated`` loops, forward_s, sample_s (with warm-up), warmups [(loops, seconds per forward)]
+``ready``      all variants are set up; the rounds are awaited
+``sampled``    round, loops, wall_s, cpu_s (of all loops)
+``timed``      phase timers: forwards, wall_s, phases_s (threads x phases), busy_s, wait_s
+``done``       everything asked for has been done
+``fatal``      the request itself cannot be met: error, message
+=============  ===================================================================================
+
+The last ``starting`` says which variant is to blame when the worker dies or falls silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Mode = Literal["time", "phases"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerJob:
+    """One variant for a worker; ``loops`` is None when it is still to be calibrated."""
+
+    variant: str
+    isa: str | None
+    rel_rmse: float
+    worst_token: float
+    loops: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRequest:
+    """Everything a worker needs.
+
+    Attributes:
+        mode: ``time``: samples of the release build; ``phases``: timers of the phases build.
+        shape: (N, D, H, E, K).
+        expected: .npz with the oracle's answer: ``rows`` (R,) and ``y`` (R, D) f64.
+        jobs: variants in the order in which they are set up.
+    """
+
+    mode: Mode
+    shape: tuple[int, int, int, int, int]
+    seed: int
+    threads: int
+    min_sample_s: float
+    plan_factory: str
+    expected: str
+    jobs: tuple[WorkerJob, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON types."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> WorkerRequest:
+        """The inverse of :meth:`to_json`."""
+        jobs = tuple(WorkerJob(**job) for job in data["jobs"])
+        n, d, h, e, k = data["shape"]
+        return cls(**{**data, "shape": (n, d, h, e, k), "jobs": jobs})

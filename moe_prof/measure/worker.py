@@ -1,0 +1,245 @@
+"""The worker process: prepares, verifies, calibrates and samples kernel variants.
+
+Run as ``python -m moe_prof.measure.worker EVENTS_FD PARENT_PID``; see ``protocol`` for what is
+said. A kernel that crashes takes this process with it; the parent knows from the last line which
+variant it was. The loops of a sample are calibrated as pyperf does: doubled until a sample lasts
+long enough (pyperf's documentation, "Runner: calibration").
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from moe_prof.errors import MoeProfError
+from moe_prof.kernels.info import PHASES
+from moe_prof.kernels.inputs import random_tokens, random_weights
+from moe_prof.kernels.oracle import errors
+from moe_prof.measure.plans import MeasuredPlan, load_factory
+from moe_prof.measure.protocol import WorkerJob, WorkerRequest
+from moe_prof.measure.schedule import is_due
+from moe_prof.scenario import Scenario
+
+MAX_LOOPS = 1 << 30
+WARMUP_SHARE = 8
+"""A sample is preceded by one loop in so many, to bring back what other variants evicted."""
+PHASE_LOOPS_S = 0.05
+PR_SET_PDEATHSIG = 1
+
+
+class Events:
+    """The line to the parent."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def emit(self, event: str, variant: str = "", **values: object) -> None:
+        """Send one event, at once."""
+        message = {"event": event, "variant": variant, **values}
+        os.write(self._descriptor, json.dumps(message, default=float).encode() + b"\n")
+
+
+class Worker:
+    """One process's work for one request.
+
+    Raises:
+        MoeProfError: the request itself cannot be met.
+    """
+
+    def __init__(self, request: WorkerRequest, events: Events) -> None:
+        self._request = request
+        self._emit = events.emit
+        self._plans: dict[str, MeasuredPlan] = {}
+        self._loops: dict[str, int] = {}
+        self._closing = False
+        self._factory = load_factory(request.plan_factory)
+        n, d, h, e, k = request.shape
+        scenario = Scenario(n, d, h, e, k)
+        self._weights = random_weights(scenario, request.seed)
+        self._x = random_tokens(scenario, request.seed)
+        with np.load(request.expected) as answer:
+            self._rows, self._expected = answer["rows"], answer["y"]
+
+    def run(self) -> None:
+        """Do what the request asks."""
+        if self._request.mode == "phases":
+            for job in self._request.jobs:
+                self._time_phases(job)
+        else:
+            self._time_variants()
+        self._emit("done")
+
+    def _time_variants(self) -> None:
+        with ExitStack() as open_plans:
+            for job in self._request.jobs:
+                with self._blaming(job.variant):
+                    plan = self._prepare(job, open_plans)
+                    if self._check(job, plan):
+                        self._calibrate(job, plan)
+                        self._plans[job.variant] = plan
+            self._emit("ready")
+            self._sample_rounds(json.loads(sys.stdin.readline()))
+            for job in self._request.jobs:
+                if job.variant in self._plans:
+                    with self._blaming(job.variant):
+                        self._check(job, self._plans[job.variant])
+            self._closing = True
+
+    def _announce_close(self, variant: str) -> None:
+        """A crash in a plan's end is its own; an exception that closes all plans is not."""
+        if self._closing:
+            self._emit("starting", variant, step="close")
+
+    @contextmanager
+    def _blaming(self, variant: str) -> Iterator[None]:
+        """Report an error of the variant at hand and go on without it."""
+        try:
+            yield
+        except MoeProfError as error:
+            self._plans.pop(variant, None)
+            self._emit("failed", variant, error=type(error).__name__, message=str(error))
+
+    def _prepare(self, job: WorkerJob, open_plans: ExitStack) -> MeasuredPlan:
+        self._emit("starting", job.variant, step="prepare")
+        start_s = time.perf_counter()
+        plan = open_plans.enter_context(
+            self._factory(
+                job.variant,
+                self._weights,
+                threads=self._request.threads,
+                isa=job.isa,
+                max_tokens=max(1, len(self._x)),
+                build="phases" if self._request.mode == "phases" else "release",
+            )
+        )
+        prepare_s = time.perf_counter() - start_s
+        open_plans.callback(self._announce_close, job.variant)  # called just before its close
+        self._emit("prepared", job.variant, info=asdict(plan.info), prepare_s=prepare_s)
+        return plan
+
+    def _check(self, job: WorkerJob, plan: MeasuredPlan) -> bool:
+        """Compare one forward with the oracle, before the timing and once more after it."""
+        self._emit("starting", job.variant, step="verify")
+        y = plan.forward(self._x)
+        found = errors(y[self._rows], self._expected)
+        correct = (
+            found.rel_rmse <= job.rel_rmse
+            and found.worst_error <= job.worst_token
+            and bool(np.isfinite(y).all())
+        )
+        token = None if found.worst_token is None else int(self._rows[found.worst_token])
+        self._emit(
+            "verified", job.variant, rel_rmse=_finite(found.rel_rmse),
+            worst_error=_finite(found.worst_error), worst_token=token, correct=correct,
+        )  # fmt: skip
+        return correct
+
+    def _calibrate(self, job: WorkerJob, plan: MeasuredPlan) -> None:
+        self._emit("starting", job.variant, step="calibrate")
+        loops = job.loops or 1
+        warmups: list[tuple[int, float]] = []
+        while True:
+            total_s = _seconds(plan, self._x, loops)
+            warmups.append((loops, total_s / loops))
+            if job.loops or total_s >= self._request.min_sample_s or loops >= MAX_LOOPS:
+                break
+            loops *= 2
+        self._loops[job.variant] = loops
+        self._emit(
+            "calibrated", job.variant, loops=loops, forward_s=total_s / loops, warmups=warmups,
+            sample_s=total_s * (1 + _warmup_loops(loops) / loops),
+        )  # fmt: skip
+
+    def _sample_rounds(self, rounds: Mapping[str, int]) -> None:
+        """Each round takes one sample of every variant that is due, in rotating order."""
+        names = [name for name in self._plans if rounds.get(name, 0) > 0]
+        total = max((rounds[name] for name in names), default=0)
+        gc.collect()
+        gc.disable()
+        for index in range(total):
+            first = index % len(names)
+            for name in (*names[first:], *names[:first]):
+                if name in self._plans and is_due(index, rounds[name], total):
+                    with self._blaming(name):
+                        self._sample(name, index)
+        gc.enable()
+
+    def _sample(self, name: str, index: int) -> None:
+        plan, loops = self._plans[name], self._loops[name]
+        self._emit("starting", name, step="sample")
+        if _warmup_loops(loops):
+            _seconds(plan, self._x, _warmup_loops(loops))
+        cpu_start_s = time.process_time()
+        wall_s = _seconds(plan, self._x, loops)
+        cpu_s = time.process_time() - cpu_start_s
+        self._emit("sampled", name, round=index, loops=loops, wall_s=wall_s, cpu_s=cpu_s)
+
+    def _time_phases(self, job: WorkerJob) -> None:
+        with self._blaming(job.variant), ExitStack() as open_plan:
+            plan = self._prepare(job, open_plan)
+            if not self._check(job, plan):
+                return
+            self._emit("starting", job.variant, step="phases")
+            plan.timers(reset=True)  # raises before the time is spent when there are none
+            forward_s = _seconds(plan, self._x, 1)
+            plan.timers(reset=True)
+            loops = max(1, math.ceil(PHASE_LOOPS_S / max(forward_s, 1e-9)))
+            _seconds(plan, self._x, loops)
+            timers = plan.timers(reset=True)
+            self._emit(
+                "timed", job.variant, forwards=loops, wall_s=timers.wall_s, phases=list(PHASES),
+                phases_s=timers.phase_s.tolist(), busy_s=timers.busy_s.tolist(),
+                wait_s=timers.wait_s.tolist(),
+            )  # fmt: skip
+
+
+def _seconds(plan: MeasuredPlan, x: npt.NDArray[np.float32], loops: int) -> float:
+    return float(np.sum(plan.time_forward(x, loops)))
+
+
+def _warmup_loops(loops: int) -> int:
+    """Loops before a sample; a single long forward needs none: its own start is negligible."""
+    return 0 if loops == 1 else max(1, loops // WARMUP_SHARE)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _die_with_parent(parent_pid: int) -> None:
+    """Ask the kernel for SIGKILL when the parent dies; leave at once if it already has."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        sys.exit(1)
+
+
+def main(argv: list[str]) -> NoReturn:
+    """Serve one request from stdin."""
+    events_fd, parent_pid = int(argv[0]), int(argv[1])
+    _die_with_parent(parent_pid)
+    data: dict[str, Any] = json.loads(sys.stdin.readline())
+    events = Events(events_fd)
+    try:
+        Worker(WorkerRequest.from_json(data), events).run()
+    except MoeProfError as error:
+        events.emit("fatal", error=type(error).__name__, message=str(error))
+        sys.exit(error.exit_code)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

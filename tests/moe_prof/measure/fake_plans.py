@@ -1,0 +1,92 @@
+"""Plans without kernels for the tests of measuring; a plan's name says how it misbehaves.
+
+``good`` answers as the oracle does; ``NAME-at-STEP`` does NAME (crash, hang, raise, exit) at STEP
+(prepare, forward, time, close); ``wrong`` is off by a factor, ``nan`` gives NaN, ``drifts`` is
+right once; ``slow`` takes real time. Times are invented, so that the tests are fast.
+"""
+
+import os
+import signal
+import time
+
+import numpy as np
+
+from moe_prof.errors import InputError, UnavailableError
+from moe_prof.kernels.info import PHASES, PhaseTimes, PlanInfo
+from moe_prof.kernels.oracle import reference
+
+FORWARD_S = {"good": 2e-3, "fast": 1e-3, "scalar": 4e-3, "autovec": 3e-3}
+SLOW_S = 0.3
+
+
+def misbehave(deed):
+    """Do what the plan's name says."""
+    if deed == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif deed == "hang":
+        time.sleep(600)
+    elif deed == "raise":
+        raise InputError("the plan refuses")
+    elif deed == "lack":
+        raise UnavailableError("this machine lacks it")
+    elif deed == "exit":
+        raise SystemExit("out of luck")
+
+
+class FakePlan:
+    """A plan that follows its name."""
+
+    def __init__(self, name, weights, threads, isa):
+        self.name, self.weights, self.forwards = name, weights, 0
+        self.deed, _, self.step = name.partition("-at-")
+        self.info = PlanInfo(variant=name, isa=isa or "fake", threads=threads, max_tokens=8)
+        self.generator = np.random.default_rng(len(name))
+        self.at("prepare")
+
+    def at(self, step):
+        """Misbehave when this is the step."""
+        if step == self.step:
+            misbehave(self.deed)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.at("close")
+
+    def forward(self, x):
+        """The oracle's answer, or a wrong one."""
+        self.at("forward")
+        self.forwards += 1
+        y = reference(self.weights, x).astype(np.float32)
+        if self.name == "nan":
+            y[-1, -1] = np.nan
+        wrong = self.name == "wrong" or (self.name == "drifts" and self.forwards > 1)
+        return y * np.float32(1.5) if wrong else y
+
+    def time_forward(self, x, iterations):
+        """An invented time with 1 % noise."""
+        self.at("time")
+        if self.name == "slow":
+            time.sleep(SLOW_S * iterations)
+        forward_s = SLOW_S if self.name == "slow" else FORWARD_S.get(self.name, 2e-3)
+        noise = 1 + 0.01 * self.generator.standard_normal()
+        return np.array([iterations * forward_s * noise])
+
+    def timers(self, *, reset=False):
+        """One second busy and one third of a second waiting on each of two threads."""
+        self.at("timers")
+        phases = np.zeros((2, len(PHASES)))
+        phases[:, 3] = 1.0
+        return PhaseTimes(phases, np.array([1.0, 1.0]), np.array([1 / 3, 1 / 3]), 4 / 3)
+
+
+def factory(name, weights, *, threads, isa, max_tokens, build):
+    """The plan of that name."""
+    os.write(1, b"a library that prints\n")  # must not disturb the worker's events
+    return FakePlan(name, weights, threads, isa)
+
+
+def stumbles(name, weights, *, threads, isa, max_tokens, build):
+    """A factory with a mistake of its own."""
+    raise ZeroDivisionError("a mistake in the factory")
