@@ -267,7 +267,8 @@ def _run(argv: list[str], log_text: str, log: Path) -> str:
 def first_errors(output: str, limit: int = 2) -> str:
     """The first error lines of a compiler's or CMake's output, joined in one line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if "error:" in line.lower() or "CMake Error" in line]
+    marks = ("error:", "cmake error", "undefined reference", "ld: ")
+    errors = [line for line in lines if any(mark in line.lower() for mark in marks)]
     return " | ".join(errors[:limit] or lines[-limit:] or ["no output"])
 
 
@@ -297,10 +298,11 @@ def _try_paths(scratch: Path) -> tuple[list[str], dict[str, str]]:
 def _probe(driver: Path) -> str | None:
     """Why a driver does not run here, None when it does."""
     try:
-        done = subprocess.run(
-            [str(driver), *_PROBE_ARGS], capture_output=True, text=True, cwd=driver.parent,
-            timeout=_PROBE_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:  # the gprof build leaves a gmon.out
+            done = subprocess.run(
+                [str(driver), *_PROBE_ARGS], capture_output=True, text=True, cwd=folder,
+                timeout=_PROBE_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"its driver cannot be run: {error}"
     if done.returncode == -signal.SIGILL:

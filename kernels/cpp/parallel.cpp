@@ -17,6 +17,14 @@ int32_t available_threads(int32_t threads) {
     return available;
 }
 
+const char *thread_limit_reason() {
+#ifdef _OPENMP
+    return "the OpenMP runtime limits the team (OMP_THREAD_LIMIT, OMP_DYNAMIC)";
+#else
+    return "built without OpenMP";
+#endif
+}
+
 #ifdef __linux__
 
 struct PinnedTeam::CpuMask {

@@ -47,6 +47,9 @@ static inline void team_barrier() {
 // How many threads a team of `threads` really gets (OMP_THREAD_LIMIT, no OpenMP).
 int32_t available_threads(int32_t threads);
 
+// Why it can be fewer than asked for.
+const char *thread_limit_reason();
+
 // Binds thread i of the team to the i-th allowed CPU, modulo their number; the destructor gives
 // every thread the creator's CPUs back. Does nothing where affinity cannot be set.
 class PinnedTeam {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "parallel.h"
 #include "variant.h"
 
 namespace moe {
@@ -68,6 +69,7 @@ int32_t check_weights(const moe_weights &w) {
 struct moe_plan {
     const moe::Variant *variant;
     std::unique_ptr<moe::Plan> plan;
+    int32_t asked_threads;
     int64_t last_tokens; // of the last forward; -1 before the first
 };
 
@@ -124,7 +126,7 @@ int32_t moe_plan_create(const moe_weights *weights, const moe_options *options, 
         return status;
     }
     try {
-        *plan = new moe_plan{variant, variant->make(*weights, *options), -1};
+        *plan = new moe_plan{variant, variant->make(*weights, *options), options->threads, -1};
     } catch (const std::bad_alloc &) {
         return MOE_NO_MEMORY;
     }
@@ -157,6 +159,10 @@ int32_t moe_plan_info(const moe_plan *plan, moe_info *info) {
     info->threads = plan->plan->threads;
     info->max_tokens = plan->plan->max_tokens;
     plan->plan->describe(info);
+    if (info->note[0] == '\0' && info->threads < plan->asked_threads) {
+        std::snprintf(info->note, sizeof info->note, "%d threads asked for, %d run: %s",
+                      plan->asked_threads, info->threads, moe::thread_limit_reason());
+    }
     return MOE_OK;
 }
 

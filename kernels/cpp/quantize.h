@@ -16,8 +16,9 @@ static inline float round_half_even(float v) {
     return (v + shift) - shift;
 }
 
-// values: (size) f32; quantized: (size) int8. Returns the scale.
-static inline float quantize_row(const float *values, int32_t size, int8_t *quantized) {
+// values: (size) f32; quantized: (size) int8, or a wider integer. Returns the scale.
+template <class Integer>
+static inline float quantize_row(const float *values, int32_t size, Integer *quantized) {
     float largest = 0.0f;
     for (int32_t i = 0; i < size; ++i) {
         const float magnitude = std::fabs(values[i]);
@@ -37,7 +38,7 @@ static inline float quantize_row(const float *values, int32_t size, int8_t *quan
         float q = round_half_even(values[i] * to_int8);
         q = q < 127.0f ? q : 127.0f;
         q = q > -127.0f ? q : -127.0f;
-        quantized[i] = static_cast<int8_t>(static_cast<int32_t>(q));
+        quantized[i] = static_cast<Integer>(static_cast<int32_t>(q));
     }
     return largest / 127.0f;
 }

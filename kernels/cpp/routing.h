@@ -304,11 +304,10 @@ static inline void gates_in_double(const RouterTable &table, const float *x, con
 
 } // namespace routing
 
-// Chooses experts and gates of one token from scratch.z.
-// x: (D) f32; ids, gates: (K). scratch.z: (E) fp32 router outputs, in any summation order.
-static inline void route_token(const RouterTable &table, const float *x, RouterScratch &scratch,
-                               int32_t *ids, float *gates) {
-    const float *z = scratch.z.data();
+// Chooses experts and gates of one token.
+// x: (D) f32; z: (E) fp32 router outputs, in any summation order; ids, gates: (K), written.
+static inline void route_from(const RouterTable &table, const float *x, const float *z,
+                              RouterScratch &scratch, int32_t *ids, float *gates) {
     float *affinity = scratch.affinity.data();
     bool finite = true;
     for (int32_t e = 0; e < table.num_experts; ++e) {
@@ -335,6 +334,12 @@ static inline void route_token(const RouterTable &table, const float *x, RouterS
     for (int32_t i = 0; i < table.top_k; ++i) {
         gates[i] = affinity[ids[i]] / sum * table.scaling;
     }
+}
+
+// The same from scratch.z.
+static inline void route_token(const RouterTable &table, const float *x, RouterScratch &scratch,
+                               int32_t *ids, float *gates) {
+    route_from(table, x, scratch.z.data(), scratch, ids, gates);
 }
 
 } // namespace moe

@@ -4,7 +4,6 @@
 // compiled several times with different flags (see reference_plan.h), hence the internal linkage.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "aligned_array.h"
@@ -12,8 +11,8 @@
 #include "phase_timer.h"
 #include "quantize.h"
 #include "routing.h"
-
-#define MOE_STEP __attribute__((noinline)) // a step keeps its own name in profiles
+#include "step.h"
+#include "swiglu.h"
 
 namespace moe {
 
@@ -57,17 +56,6 @@ MOE_STEP static void int8_products(const int8_t *matrix, const int8_t *vector, i
             sum += static_cast<int32_t>(row[k]) * vector[k];
         }
         acc[r] = sum;
-    }
-}
-
-// h = SiLU(g) * u for one row. acc_*: (H) int32; *_scale: (H) f32; h: (H) f32.
-MOE_STEP static void swiglu_row(const int32_t *acc_gate, const int32_t *acc_up,
-                                const float *gate_scale, const float *up_scale, float x_scale,
-                                int32_t size, float *h) {
-    for (int32_t f = 0; f < size; ++f) {
-        const float g = static_cast<float>(acc_gate[f]) * (x_scale * gate_scale[f]);
-        const float u = static_cast<float>(acc_up[f]) * (x_scale * up_scale[f]);
-        h[f] = (g / (1.0f + expf(-g))) * u;
     }
 }
 

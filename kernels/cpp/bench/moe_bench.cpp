@@ -236,19 +236,19 @@ int run(int argc, char **argv) {
         std::fflush(stdout);
     }
 
+    Region region(options.control_fifo, options.ack_fifo);
+    fail_if(region.connect(), 1); // before the baseline, which can take long
     Timing baseline;
     moe::AlignedArray<float> expected(options.benchmark ? 0 : static_cast<std::size_t>(size));
     if (!options.benchmark) {
         baseline = run_baseline(layer, expected.data(), options);
     }
-    Region region(options.control_fifo, options.ack_fifo);
     PlanHandle plan(layer, variant, options);
-    fail_if(region.connect(), 1);
     start_instrumentation();
     warm_up(plan, layer, y.data(), options);
-    fail_if(region.begin(), 1);
+    fail_if(region.begin(plan.info().threads), 1);
     const Timing timing = time_forwards(plan, layer, y.data(), options);
-    fail_if(region.end(), 1);
+    fail_if(region.end(plan.info().threads), 1);
 
     Difference difference;
     if (!options.benchmark) {

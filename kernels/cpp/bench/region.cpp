@@ -12,11 +12,12 @@
 #include <thread>
 #include <unistd.h>
 
+#include "parallel.h"
+
 #ifdef MOE_HAVE_CALLGRIND_H
 #include <valgrind/callgrind.h>
 #else
 #define CALLGRIND_START_INSTRUMENTATION static_cast<void>(0)
-#define CALLGRIND_TOGGLE_COLLECT static_cast<void>(0)
 #endif
 
 namespace bench {
@@ -30,6 +31,13 @@ using Clock = std::chrono::steady_clock;
 
 std::string failed(const std::string &what) {
     return "--roi-fifo: " + what + ": " + std::strerror(errno);
+}
+
+// On the plan's own threads: OpenMP keeps one team for all parallel regions of the same size.
+void toggle_collection([[maybe_unused]] int32_t threads) {
+#ifdef MOE_HAVE_CALLGRIND_H
+    moe::run_team(threads, [](int32_t, int32_t) { CALLGRIND_TOGGLE_COLLECT; });
+#endif
 }
 
 // A fifo without a reader cannot be opened for writing yet: try until the profiler is there.
@@ -75,16 +83,16 @@ std::string Region::connect() {
     return "";
 }
 
-std::string Region::begin() {
+std::string Region::begin(int32_t threads) {
     const std::string problem = command("enable\n");
     if (problem.empty()) {
-        CALLGRIND_TOGGLE_COLLECT;
+        toggle_collection(threads);
     }
     return problem;
 }
 
-std::string Region::end() {
-    CALLGRIND_TOGGLE_COLLECT;
+std::string Region::end(int32_t threads) {
+    toggle_collection(threads);
     return command("disable\n");
 }
 

@@ -2,6 +2,7 @@
 // which part of the run counts.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace bench {
@@ -14,10 +15,11 @@ public:
     Region(const Region &) = delete;
     Region &operator=(const Region &) = delete;
 
-    // Each returns an empty string, or one line that says what failed.
+    // Each returns an empty string, or one line that says what failed. threads: the size of the
+    // plan's team, since callgrind switches each thread's counting on and off by itself.
     std::string connect();
-    std::string begin(); // counting starts
-    std::string end();   // counting stops
+    std::string begin(int32_t threads); // counting starts
+    std::string end(int32_t threads);   // counting stops
 
 private:
     std::string command(const char *text);

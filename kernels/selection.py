@@ -17,11 +17,13 @@ from moe_prof.errors import UsageError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import SOURCE_DIR, Build, Kind
 from moe_prof.kernels.features import check_supported, isa_path, read_cpu, supported
+from moe_prof.kernels.memory import check_memory, required_bytes, weight_bytes
 from moe_prof.kernels.native import NativeBackend, NativeLibrary
 from moe_prof.kernels.plan import Plan
 from moe_prof.kernels.table import BY_NAME, VARIANTS, VariantSpec
 from moe_prof.kernels.weights import Weights
 from moe_prof.progress import SILENT, Progress
+from moe_prof.scenario import Scenario
 
 _NUMBA_MODULE = "moe_prof.kernels.numba_variants"
 MAX_THREADS = 1024
@@ -151,6 +153,7 @@ class BuiltinVariant:
             BuildError: the kernels cannot be compiled.
         """
         _check_counts(threads, max_tokens)
+        _check_workspace(self.name, w, max_tokens)
         spec = _spec(self.name)
         if spec.language == "numba":
             forced_isa(spec, isa)
@@ -185,6 +188,7 @@ class UserVariant:
             InputError: the library cannot be loaded or lacks the plan API.
         """
         _check_counts(threads, max_tokens)
+        _check_workspace(self.name, w, max_tokens)
         if isa is not None:
             raise UsageError(f"{self.name}: --isa chooses among built-in paths, not in a library")
         del build  # the library is as it is
@@ -212,3 +216,10 @@ def _check_counts(threads: int, max_tokens: int) -> None:
     ):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= limit:
             raise UsageError(f"{label} = {value!r} is not an integer in 1..{limit}")
+
+
+def _check_workspace(name: str, w: Weights, max_tokens: int) -> None:
+    """Refuse buffers that memory cannot hold; the weights themselves are there already."""
+    shape = Scenario(max_tokens, w.d_model, w.d_ff, w.num_experts, w.top_k)
+    needed = required_bytes(shape) - weight_bytes(shape)
+    check_memory(f"preparing {name} for {max_tokens} tokens", needed)

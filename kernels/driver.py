@@ -1,0 +1,130 @@
+"""The native driver ``moe_bench``: where it is, how it is called, what it answers.
+
+It is the program that profilers run, because a profiler of one process must not count Python.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from moe_prof.errors import UnavailableError, WorkloadError
+from moe_prof.kernels import build as kernel_build
+from moe_prof.kernels.build import Kind
+from moe_prof.kernels.selection import choose_isa, forced_isa, variant
+from moe_prof.kernels.table import BY_NAME
+from moe_prof.progress import SILENT, Progress
+from moe_prof.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """The program that runs a variant on one instruction-set path."""
+
+    program: Path
+    variant: str
+    isa: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriverResult:
+    """What ``moe_bench --json`` printed.
+
+    Attributes:
+        variant / isa / microkernel / note / threads: what really ran (see PlanInfo).
+        iterations: forwards inside the timed loop.
+        total_s: wall time of the timed loop.
+        checksum: 16 hexadecimal digits; equal means that the outputs have equal bits.
+    """
+
+    variant: str
+    isa: str
+    microkernel: str
+    note: str
+    threads: int
+    iterations: int
+    total_s: float
+    checksum: str
+
+    @property
+    def forward_s(self) -> float:
+        """Seconds of one forward, on average."""
+        return self.total_s / self.iterations
+
+
+def find_driver(
+    name: str, *, isa: str | None = None, build: Kind = "release", progress: Progress = SILENT
+) -> Driver:
+    """The driver for a built-in C++ variant, built if needed.
+
+    Raises:
+        UsageError: the variant is unknown, or has no such path here.
+        UnavailableError: the variant is no part of the driver (numba, a user's library).
+        BuildError: the kernels cannot be compiled.
+    """
+    spec = BY_NAME.get(variant(name).name)
+    if spec is None or spec.language != "c++":
+        raise UnavailableError(
+            f"variant {name!r} is not part of the native driver; profilers of whole programs "
+            "need a C++ variant, or your own program after --"
+        )
+    forced_isa(spec, isa)
+    built = kernel_build.build(build, progress)
+    path = choose_isa(spec, isa, built)
+    return Driver(built.driver(path), name, path)
+
+
+def driver_argv(
+    driver: Driver,
+    scenario: Scenario,
+    *,
+    iterations: int,
+    threads: int,
+    seed: int = 0,
+    warmup: int = 1,
+    min_time_s: float = 0.0,
+    roi_fifos: tuple[Path, Path] | None = None,
+) -> list[str]:
+    """The command that times the variant alone and prints one JSON line.
+
+    Args:
+        driver: from :func:`find_driver`.
+        scenario: the shape.
+        iterations: timed forwards; repeated until ``min_time_s`` has passed.
+        threads: size of the team.
+        seed: of weights and tokens.
+        warmup: forwards before the timed ones.
+        min_time_s: least length of the timed loop, in seconds.
+        roi_fifos: control and acknowledge fifo of ``perf --control``.
+    """
+    argv = [str(driver.program), *(str(size) for size in scenario.shape), str(iterations)]
+    argv += ["--benchmark", "--json", "--variant", driver.variant, "--threads", str(threads)]
+    argv += ["--seed", str(seed), "--warmup", str(warmup)]
+    if min_time_s > 0:
+        argv += ["--min-time", repr(min_time_s)]
+    if roi_fifos is not None:
+        argv += ["--roi-fifo", f"{roi_fifos[0]},{roi_fifos[1]}"]
+    return argv
+
+
+def parse_result(stdout: str) -> DriverResult:
+    """Read the JSON line of the driver; other lines around it are skipped.
+
+    Raises:
+        WorkloadError: there is none, or it lacks a field.
+    """
+    for line in stdout.splitlines():
+        if not line.startswith('{"variant"'):
+            continue
+        try:
+            answer = json.loads(line)
+            return DriverResult(
+                variant=answer["variant"], isa=answer["isa"],
+                microkernel=answer["microkernel"], note=answer["note"],
+                threads=int(answer["threads"]), iterations=int(answer["iterations"]),
+                total_s=float(answer["total_ns"]) * 1e-9, checksum=answer["checksum"],
+            )  # fmt: skip
+        except (ValueError, KeyError) as error:
+            raise WorkloadError(f"moe_bench printed a line that makes no sense: {line}") from error
+    raise WorkloadError("moe_bench printed no result line; run the command by hand to see why")
