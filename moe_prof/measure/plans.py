@@ -17,7 +17,7 @@ import numpy.typing as npt
 from moe_prof.errors import UsageError
 from moe_prof.kernels.build import Kind
 from moe_prof.kernels.info import PhaseTimes, PlanInfo
-from moe_prof.kernels.variants import variant
+from moe_prof.kernels.selection import variant
 from moe_prof.kernels.weights import Weights
 
 F32 = npt.NDArray[np.float32]
