@@ -164,7 +164,7 @@ def check_run(result: ToolRun) -> None:
         ToolError: no profile was written.
     """
     program = _program(result.argv)
-    if _ILLEGAL.search(result.stderr):
+    if result.returncode and _ILLEGAL.search(result.stderr):
         raise UnavailableError(
             f"callgrind: {program} executed an instruction that valgrind does not know (SIGILL); "
             "simulate another path with --isa avx2 or --isa portable"

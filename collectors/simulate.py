@@ -1,0 +1,317 @@
+"""Everything that simulation can say of one forward: counts, hot loops and their bounds.
+
+One call runs the native driver under callgrind, finds the hot loops in the profile and asks
+llvm-mca for their bounds. Each part may be missing; it is then None, and the tool's Availability
+holds the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from moe_prof.collectors import callgrind, disassembly, hotloop, llvm_mca
+from moe_prof.collectors.base import Availability, ToolRun
+from moe_prof.collectors.cache_geometry import CacheSizes, SimulatedCaches, simulated_caches
+from moe_prof.collectors.callgrind import Counts
+from moe_prof.collectors.callgrind_format import CallgrindProfile
+from moe_prof.collectors.cpu_models import CpuFacts, read_facts
+from moe_prof.collectors.hotloop import HotLoop
+from moe_prof.collectors.llvm_mca import LoopThroughput
+from moe_prof.errors import (
+    InputError,
+    ToolError,
+    UnavailableError,
+    UsageError,
+    WorkloadError,
+)
+from moe_prof.scenario import Scenario
+
+WARMUP_FORWARDS = 1
+
+_X86 = {"x86_64", "AMD64", "amd64", "i686"}
+_SAID = r'"?\b{key}\b"?\s*[:=]\s*"?(?P<value>[\w.+/-]+)"?'
+
+
+@dataclass(frozen=True, slots=True)
+class LoopAnalysis:
+    """A hot loop, its bounds where the model knows it, and the reason where it does not.
+
+    ``iterations`` is per forward.
+    """
+
+    loop: HotLoop
+    iterations: float
+    throughput: LoopThroughput | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoopDemand:
+    """Cycles of one forward that the modelled loops need at least.
+
+    Attributes:
+        port_cycles: by dispatch and execution ports.
+        dependency_cycles: the same with the loop-carried chain in those loops that it binds, so
+            never less than ``port_cycles``.
+        simulated_cycles: as the scheduling model simulates the loops, both bounds together.
+        coverage: share of all instructions that the modelled loops stand for, 0..1.
+        uops_per_instruction: micro-operations without fusion, over the modelled loops.
+        slots_per_instruction: issue slots after fusion, over the modelled loops.
+        cpu: the scheduling model.
+    """
+
+    port_cycles: float
+    dependency_cycles: float
+    simulated_cycles: float
+    coverage: float
+    uops_per_instruction: float
+    slots_per_instruction: float
+    cpu: str
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCounts:
+    """What was simulated of one forward.
+
+    Attributes:
+        counts: per forward of all tokens, None when callgrind's Availability says why.
+        source: what was simulated, for the ``source`` of rows.
+        scale: factor from the tokens that were simulated to those of the scenario.
+        loops: hot loops by share, largest first.
+        demand: sum over the loops with known bounds, None when there are none.
+        tools: callgrind, objdump and llvm_mca, usable or with the reason.
+        notes: changes of cache sizes, scaling, functions without loops.
+        run: the run under callgrind with its raw output.
+    """
+
+    scenario: Scenario
+    variant: str
+    isa: str
+    counts: Counts | None
+    source: str
+    scale: float
+    caches: SimulatedCaches
+    loops: tuple[LoopAnalysis, ...]
+    demand: LoopDemand | None
+    tools: tuple[Availability, ...]
+    notes: tuple[str, ...]
+    run: ToolRun | None
+
+    def tool(self, name: str) -> Availability:
+        """The state of one tool by its name."""
+        return next(tool for tool in self.tools if tool.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The native driver and what it shall run: ``moe_bench``'s command line."""
+
+    driver: Path
+    scenario: Scenario
+    variant: str
+    isa: str
+    iterations: int
+    tokens: int
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command, single-threaded, without the baseline."""
+        _, d, h, e, k = self.scenario.shape
+        sizes = (self.tokens, d, h, e, k, self.iterations)
+        return (
+            str(self.driver), *(str(size) for size in sizes), "--benchmark",
+            "--variant", self.variant, "--threads", "1", "--warmup", str(WARMUP_FORWARDS),
+        )  # fmt: skip
+
+    @property
+    def scale(self) -> float:
+        """From the simulated tokens to all."""
+        return self.scenario.num_tokens / self.tokens
+
+
+def collect_simulated(
+    driver: Path,
+    scenario: Scenario,
+    variant: str,
+    isa: str,
+    *,
+    caches: CacheSizes,
+    iterations: int,
+    timeout_s: float,
+    folder: Path,
+    tokens_simulated: int | None = None,
+    isa_features: Iterable[str] = (),
+    facts: CpuFacts | None = None,
+    with_loops: bool = True,
+) -> SimulatedCounts:
+    """Simulate a variant's forward and analyse its hot loops.
+
+    Args:
+        driver: ``moe_bench-<isa>``.
+        variant / isa: what shall run, and what the driver must say that it ran.
+        caches: ``last`` stands for L2 or L3; call twice for both.
+        iterations: forwards inside the region of interest.
+        tokens_simulated: fewer tokens than the scenario's, for variants whose work is proportional
+            to them; counts are scaled up, and the source says so.
+        isa_features: CPU features that the path needs; refused when valgrind lacks one.
+        facts: of the CPU whose model llvm-mca shall use; this one's by default.
+        with_loops: also find the hot loops and their bounds.
+
+    Raises:
+        UsageError: ``iterations`` or ``tokens_simulated`` is out of range.
+    """
+    tokens = scenario.num_tokens if tokens_simulated is None else tokens_simulated
+    if iterations < 1 or not 1 <= tokens <= scenario.num_tokens:
+        raise UsageError(
+            f"simulation of {scenario.label}: {iterations} iterations on {tokens} tokens is not "
+            f"within 1..{scenario.num_tokens} tokens and at least one iteration"
+        )
+    workload = Workload(driver, scenario, variant, isa, iterations, tokens)
+    simulated = simulated_caches(caches)
+    tool = callgrind.availability()
+    result: ToolRun | None = None
+    profile: CallgrindProfile | None = None
+    try:
+        callgrind.check_isa(isa, isa_features)
+        result = callgrind.run(
+            workload.argv, caches=simulated, folder=folder, timeout_s=timeout_s
+        )  # fmt: skip
+        check_variant(result.stdout, variant=variant, isa=isa)
+        profile = callgrind.load_profile(result)
+    except (UnavailableError, ToolError, WorkloadError, InputError) as error:
+        tool = _failed(tool, error)
+    empty = SimulatedCounts(
+        scenario=scenario,
+        variant=variant,
+        isa=isa,
+        counts=None,
+        source=_source(workload, simulated, tool),
+        scale=workload.scale,
+        caches=simulated,
+        loops=(),
+        demand=None,
+        tools=(tool,),
+        notes=simulated.notes,
+        run=result,
+    )
+    if profile is None:
+        return empty
+    counted = replace(
+        empty, counts=callgrind.counts(profile, forwards=iterations, scale=workload.scale)
+    )
+    if not with_loops:
+        return counted
+    return _with_loops(counted, profile, workload, facts=facts or read_facts(), folder=folder)
+
+
+def check_variant(stdout: str, *, variant: str, isa: str) -> None:
+    """Compare what the driver says that it ran with what it was told to run.
+
+    Raises:
+        ToolError: it ran something else, or does not say.
+    """
+    for key, wanted in (("variant", variant), ("isa", isa)):
+        match = re.search(_SAID.format(key=key), stdout)
+        if match is None:
+            raise ToolError(f"the driver does not say which {key} it ran; rebuild the kernels")
+        if match["value"] != wanted:
+            raise ToolError(
+                f"the driver ran {key} {match['value']} instead of {wanted} under valgrind; "
+                "simulate a path that valgrind knows, with --isa avx2 or --isa portable"
+            )
+
+
+def _failed(tool: Availability, error: Exception) -> Availability:
+    return replace(tool, usable=False, reason=str(error)) if tool.usable else tool
+
+
+def _source(workload: Workload, caches: SimulatedCaches, tool: Availability) -> str:
+    """How the counts were made, in one line."""
+    if not tool.usable:
+        return tool.reason
+    parts = [f"callgrind {tool.version}, 1 thread, {caches.text}"]
+    if workload.scale != 1:
+        parts.append(
+            f"simulated {workload.tokens} of {workload.scenario.num_tokens} tokens, "
+            f"scaled by {workload.scale:g}"
+        )
+    return "; ".join(parts)
+
+
+def _with_loops(
+    counted: SimulatedCounts,
+    profile: CallgrindProfile,
+    workload: Workload,
+    *,
+    facts: CpuFacts,
+    folder: Path,
+) -> SimulatedCounts:
+    objdump = disassembly.availability()
+    mca_tool = llvm_mca.availability(facts)
+    notes = counted.notes
+    analyses: tuple[LoopAnalysis, ...] = ()
+    try:
+        found = hotloop.find(profile, x86=facts.machine in _X86, folder=folder)
+        notes += found.notes
+        per_forward = workload.scale / workload.iterations
+        analyses = tuple(
+            _analyse(loop, number, mca_tool, facts=facts, per_forward=per_forward, folder=folder)
+            for number, loop in enumerate(found.loops)
+        )
+        if not analyses:
+            mca_tool = replace(mca_tool, usable=False, reason="no hot loop was found to model")
+    except (UnavailableError, ToolError, InputError) as error:
+        objdump = _failed(objdump, error)
+        mca_tool = _failed(mca_tool, error)
+    return replace(
+        counted,
+        loops=analyses,
+        demand=loop_demand(analyses),
+        tools=(*counted.tools, objdump, mca_tool),
+        notes=notes,
+    )
+
+
+def _analyse(
+    loop: HotLoop,
+    number: int,
+    tool: Availability,
+    *,
+    facts: CpuFacts,
+    per_forward: float,
+    folder: Path,
+) -> LoopAnalysis:
+    iterations = loop.iterations * per_forward
+    mca = llvm_mca.find_mca()
+    if not tool.usable or isinstance(mca, Availability):
+        return LoopAnalysis(loop, iterations, None, tool.reason)
+    cpu = llvm_mca.choose_cpu(mca, facts).name
+    if cpu is None:
+        return LoopAnalysis(loop, iterations, None, tool.reason)
+    try:
+        bounds = llvm_mca.run(mca, cpu, loop, folder=folder, name=f"mca-{number}")
+    except (UnavailableError, ToolError, InputError) as error:
+        return LoopAnalysis(loop, iterations, None, str(error))
+    return LoopAnalysis(loop, iterations, bounds, "")
+
+
+def loop_demand(analyses: Sequence[LoopAnalysis]) -> LoopDemand | None:
+    """Add the bounds of the loops up over one forward; None when no loop has any."""
+    known = [(a, a.throughput) for a in analyses if a.throughput is not None]
+    if not known:
+        return None
+    instructions = sum(a.iterations * t.instructions for a, t in known)
+    return LoopDemand(
+        port_cycles=sum(a.iterations * t.throughput_cycles for a, t in known),
+        dependency_cycles=sum(
+            a.iterations * (t.dependency_cycles or t.throughput_cycles) for a, t in known
+        ),
+        simulated_cycles=sum(a.iterations * t.simulated_cycles for a, t in known),
+        coverage=sum(a.loop.share for a, _ in known),
+        uops_per_instruction=sum(a.iterations * t.uops for a, t in known) / instructions,
+        slots_per_instruction=sum(a.iterations * t.issue_slots for a, t in known) / instructions,
+        cpu=known[0][1].cpu,
+    )
