@@ -10,9 +10,11 @@ Source: valgrind manual, "Cachegrind: a cache and branch-prediction profiler", o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from moe_prof.errors import InputError
+from moe_prof.errors import InputError, UnavailableError
+from moe_prof.machine.cpu import Cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,30 @@ class SimulatedCaches:
         """The three geometries in one line."""
         sizes = self.sizes
         return f"I1 {sizes.instructions}; D1 {sizes.data}; {sizes.last_name} {sizes.last}"
+
+
+def cache_sizes(caches: Sequence[Cache], *, last_level: int) -> CacheSizes:
+    """Sizes of a machine's own caches, its level ``last_level`` standing for the last one.
+
+    Raises:
+        UnavailableError: the machine does not tell one of them.
+    """
+    return CacheSizes(
+        instructions=_machine_cache(caches, 1, ("Instruction", "Unified")),
+        data=_machine_cache(caches, 1, ("Data", "Unified")),
+        last=_machine_cache(caches, last_level, ("Unified", "Data")),
+        last_name=f"L{last_level}",
+    )
+
+
+def _machine_cache(caches: Sequence[Cache], level: int, types: tuple[str, ...]) -> CacheGeometry:
+    for cache in caches:
+        if cache.level == level and cache.type in types and cache.ways and cache.line_bytes:
+            return CacheGeometry(cache.size_bytes, cache.ways, cache.line_bytes)
+    raise UnavailableError(
+        f"cache simulation: the system does not tell the size and ways of the level {level} "
+        f"{types[0].lower()} cache"
+    )
 
 
 def simulated_caches(sizes: CacheSizes) -> SimulatedCaches:

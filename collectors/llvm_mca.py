@@ -19,10 +19,10 @@ from typing import Literal
 
 from moe_prof.collectors import llvm_mca_format
 from moe_prof.collectors.base import Availability
-from moe_prof.collectors.cpu_models import CpuFacts, LlvmChoice, llvm_name
 from moe_prof.collectors.fusion import issue_slots
 from moe_prof.collectors.hotloop import CountedInstruction, HotLoop
 from moe_prof.collectors.llvm_mca_format import Bottleneck, McaReport
+from moe_prof.collectors.scheduling_models import ModelChoice, Target, choose
 from moe_prof.collectors.toolrun import run_tool
 from moe_prof.errors import ToolError, UnavailableError
 
@@ -33,8 +33,8 @@ TIMEOUT_S = 60.0
 ITERATIONS = 100
 MAX_INSTRUCTIONS = 2000
 
-# From this factor above the throughput bound, something else binds the loop. Below it, uneven use of
-# ports in the simulation explains the difference: 10 % for an int8 dot product on icelake-server.
+# From this factor above the throughput bound, something else binds the loop. Below it, uneven use
+# of ports in the simulation explains it: 10 % for an int8 dot product on the icelake-server model.
 BINDING_MARGIN = 1.2
 
 Bound = Literal["dependency", "ports", "dispatch"]
@@ -115,24 +115,24 @@ def find_mca() -> Mca | Availability:
     return Mca(program, version, _processors(program))
 
 
-def availability(facts: CpuFacts) -> Availability:
-    """Whether llvm-mca is installed and has a scheduling model for this CPU."""
+def availability(target: Target) -> Availability:
+    """Whether llvm-mca is installed and has a scheduling model for this core."""
     found = find_mca()
     if isinstance(found, Availability):
         return found
-    choice = choose_cpu(found, facts)
+    choice = choose_cpu(found, target)
     version = str(found.version)
     if choice.name is None:
-        return Availability(NAME, False, choice.note, INSTALL, version)
+        return Availability(NAME, False, choice.note, "apt install llvm-19", version)
     reason = f"bounds of the hot loop, model {choice.name}"
     return Availability(
         NAME, True, f"{reason}; {choice.note}" if choice.note else reason, "", version
     )
 
 
-def choose_cpu(mca: Mca, facts: CpuFacts) -> LlvmChoice:
+def choose_cpu(mca: Mca, target: Target) -> ModelChoice:
     """The processor name to pass to this llvm-mca."""
-    return llvm_name(facts, known=mca.processors, version=mca.version)
+    return choose(target, known=mca.processors, version=mca.version)
 
 
 def argv(program: str, cpu: str, source: Path, *, json: bool, iterations: int) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ from moe_prof.collectors.base import Availability, ToolRun
 from moe_prof.collectors.cache_geometry import CacheSizes, SimulatedCaches, simulated_caches
 from moe_prof.collectors.callgrind import Counts
 from moe_prof.collectors.callgrind_format import CallgrindProfile
-from moe_prof.collectors.cpu_models import CpuFacts, read_facts
 from moe_prof.collectors.hotloop import HotLoop
 from moe_prof.collectors.llvm_mca import LoopThroughput
+from moe_prof.collectors.scheduling_models import Target
 from moe_prof.errors import (
     InputError,
     ToolError,
@@ -31,7 +31,6 @@ from moe_prof.scenario import Scenario
 
 WARMUP_FORWARDS = 1
 
-_X86 = {"x86_64", "AMD64", "amd64", "i686"}
 _SAID = r'"?\b{key}\b"?\s*[:=]\s*"?(?P<value>[\w.+/-]+)"?'
 
 
@@ -139,12 +138,12 @@ def collect_simulated(
     isa: str,
     *,
     caches: CacheSizes,
+    target: Target,
     iterations: int,
     timeout_s: float,
     folder: Path,
     tokens_simulated: int | None = None,
     isa_features: Iterable[str] = (),
-    facts: CpuFacts | None = None,
     with_loops: bool = True,
 ) -> SimulatedCounts:
     """Simulate a variant's forward and analyse its hot loops.
@@ -153,11 +152,11 @@ def collect_simulated(
         driver: ``moe_bench-<isa>``.
         variant / isa: what shall run, and what the driver must say that it ran.
         caches: ``last`` stands for L2 or L3; call twice for both.
+        target: the core whose scheduling model llvm-mca shall use.
         iterations: forwards inside the region of interest.
         tokens_simulated: fewer tokens than the scenario's, for variants whose work is proportional
             to them; counts are scaled up, and the source says so.
         isa_features: CPU features that the path needs; refused when valgrind lacks one.
-        facts: of the CPU whose model llvm-mca shall use; this one's by default.
         with_loops: also find the hot loops and their bounds.
 
     Raises:
@@ -204,7 +203,7 @@ def collect_simulated(
     )
     if not with_loops:
         return counted
-    return _with_loops(counted, profile, workload, facts=facts or read_facts(), folder=folder)
+    return _with_loops(counted, profile, workload, target=target, folder=folder)
 
 
 def check_variant(stdout: str, *, variant: str, isa: str) -> None:
@@ -246,19 +245,19 @@ def _with_loops(
     profile: CallgrindProfile,
     workload: Workload,
     *,
-    facts: CpuFacts,
+    target: Target,
     folder: Path,
 ) -> SimulatedCounts:
     objdump = disassembly.availability()
-    mca_tool = llvm_mca.availability(facts)
+    mca_tool = llvm_mca.availability(target)
     notes = counted.notes
     analyses: tuple[LoopAnalysis, ...] = ()
     try:
-        found = hotloop.find(profile, x86=facts.machine in _X86, folder=folder)
+        found = hotloop.find(profile, x86=target.is_x86, folder=folder)
         notes += found.notes
         per_forward = workload.scale / workload.iterations
         analyses = tuple(
-            _analyse(loop, number, mca_tool, facts=facts, per_forward=per_forward, folder=folder)
+            _analyse(loop, number, mca_tool, target=target, per_forward=per_forward, folder=folder)
             for number, loop in enumerate(found.loops)
         )
         if not analyses:
@@ -280,7 +279,7 @@ def _analyse(
     number: int,
     tool: Availability,
     *,
-    facts: CpuFacts,
+    target: Target,
     per_forward: float,
     folder: Path,
 ) -> LoopAnalysis:
@@ -288,7 +287,7 @@ def _analyse(
     mca = llvm_mca.find_mca()
     if not tool.usable or isinstance(mca, Availability):
         return LoopAnalysis(loop, iterations, None, tool.reason)
-    cpu = llvm_mca.choose_cpu(mca, facts).name
+    cpu = llvm_mca.choose_cpu(mca, target).name
     if cpu is None:
         return LoopAnalysis(loop, iterations, None, tool.reason)
     try:
