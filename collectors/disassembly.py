@@ -21,11 +21,11 @@ INSTALL = "apt install binutils"
 TIMEOUT_S = 60.0
 
 _LINE = re.compile(r"^\s*(?P<address>[0-9a-f]+):\t(?P<text>.*\S)\s*$")
-_TARGET = re.compile(r"(?:^|[\s,])(?P<address>[0-9a-f]+) <[^>]*(?:<[^>]*>[^>]*)*>\s*$")
+_TARGET = re.compile(r"(?:^|[\s,])(?P<address>[0-9a-f]+) <.+>$")
 _X86_PREFIXES = {"notrack", "bnd", "repz", "repnz", "rep", "repe", "repne", "lock", "data16", "cs"}
 _X86_PREFIXES |= {"ds", "es", "ss", "fs", "gs", "addr32", "xacquire", "xrelease"}
 _BRANCH = re.compile(
-    r"j[a-z]+(?:,p[nt])?|loop(?:n?e)?|"  # x86, and j of RISC-V
+    r"j(?!al)[a-z]*(?:,p[nt])?|loop(?:n?e)?|"  # x86, and j of RISC-V
     r"b(?:\.[a-z]{2,4})?|cbn?z|tbn?z|"  # aarch64
     r"b(?:eq|ne|lt|ge|gt|le|ltu|geu|gtu|leu)z?|c?\.?b(?:eqz|nez)|c\.j"  # RISC-V
 )

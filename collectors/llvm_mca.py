@@ -288,7 +288,7 @@ def _assembler_text(instruction: CountedInstruction, addresses: set[int]) -> str
     if instruction.target is None:
         return text
     label = _label(instruction.target) if instruction.target in addresses else ".Lelsewhere"
-    return re.sub(r"[0-9a-f]+ <.*>$", label, text)
+    return re.sub(r"(?<=[\s,])[0-9a-f]+ <.+>$", label, text)
 
 
 def _label(address: int) -> str:

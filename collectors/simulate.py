@@ -7,10 +7,11 @@ holds the reason.
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from moe_prof.collectors import callgrind, disassembly, hotloop, llvm_mca
 from moe_prof.collectors.base import Availability, ToolRun
@@ -30,8 +31,6 @@ from moe_prof.errors import (
 from moe_prof.scenario import Scenario
 
 WARMUP_FORWARDS = 1
-
-_SAID = r'"?\b{key}\b"?\s*[:=]\s*"?(?P<value>[\w.+/-]+)"?'
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +116,11 @@ class Workload:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The command, single-threaded, without the baseline."""
+        """The command: one thread, no baseline, the result as JSON."""
         _, d, h, e, k = self.scenario.shape
         sizes = (self.tokens, d, h, e, k, self.iterations)
         return (
-            str(self.driver), *(str(size) for size in sizes), "--benchmark",
+            str(self.driver), *(str(size) for size in sizes), "--benchmark", "--json",
             "--variant", self.variant, "--threads", "1", "--warmup", str(WARMUP_FORWARDS),
         )  # fmt: skip
 
@@ -178,7 +177,7 @@ def collect_simulated(
         result = callgrind.run(
             workload.argv, caches=simulated, folder=folder, timeout_s=timeout_s
         )  # fmt: skip
-        check_variant(result.stdout, variant=variant, isa=isa)
+        check_answer(result.stdout, workload)
         profile = callgrind.load_profile(result)
     except (UnavailableError, ToolError, WorkloadError, InputError) as error:
         tool = _failed(tool, error)
@@ -206,20 +205,27 @@ def collect_simulated(
     return _with_loops(counted, profile, workload, target=target, folder=folder)
 
 
-def check_variant(stdout: str, *, variant: str, isa: str) -> None:
+def check_answer(stdout: str, workload: Workload) -> None:
     """Compare what the driver says that it ran with what it was told to run.
 
     Raises:
         ToolError: it ran something else, or does not say.
     """
-    for key, wanted in (("variant", variant), ("isa", isa)):
-        match = re.search(_SAID.format(key=key), stdout)
-        if match is None:
-            raise ToolError(f"the driver does not say which {key} it ran; rebuild the kernels")
-        if match["value"] != wanted:
+    try:
+        answer: Any = json.loads(stdout)
+    except json.JSONDecodeError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise ToolError(f"{workload.driver} does not say what it ran; rebuild the kernels")
+    wanted = {
+        "variant": workload.variant, "isa": workload.isa, "threads": 1,
+        "iterations": workload.iterations,
+    }  # fmt: skip
+    for key, value in wanted.items():
+        if answer.get(key) != value:
             raise ToolError(
-                f"the driver ran {key} {match['value']} instead of {wanted} under valgrind; "
-                "simulate a path that valgrind knows, with --isa avx2 or --isa portable"
+                f"{workload.driver} ran {key} {answer.get(key)} instead of {value} under "
+                f"valgrind {answer.get('note') or ''}".rstrip()
             )
 
 
