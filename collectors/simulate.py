@@ -304,17 +304,21 @@ def _analyse(
 
 
 def loop_demand(analyses: Sequence[LoopAnalysis]) -> LoopDemand | None:
-    """Add the bounds of the loops up over one forward; None when no loop has any."""
+    """Add the bounds of the loops up over one forward; None when no loop has any.
+
+    Between two iterations of an outer loop its inner loops run: only its ports count.
+    """
     known = [(a, a.throughput) for a in analyses if a.throughput is not None]
     if not known:
         return None
     instructions = sum(a.iterations * t.instructions for a, t in known)
+    inner = [(a, t) for a, t in known if a.loop.innermost]
+    outer_cycles = sum(a.iterations * t.throughput_cycles for a, t in known if not a.loop.innermost)
     return LoopDemand(
         port_cycles=sum(a.iterations * t.throughput_cycles for a, t in known),
-        dependency_cycles=sum(
-            a.iterations * (t.dependency_cycles or t.throughput_cycles) for a, t in known
-        ),
-        simulated_cycles=sum(a.iterations * t.simulated_cycles for a, t in known),
+        dependency_cycles=outer_cycles
+        + sum(a.iterations * (t.dependency_cycles or t.throughput_cycles) for a, t in inner),
+        simulated_cycles=outer_cycles + sum(a.iterations * t.simulated_cycles for a, t in inner),
         coverage=sum(a.loop.share for a, _ in known),
         uops_per_instruction=sum(a.iterations * t.uops for a, t in known) / instructions,
         slots_per_instruction=sum(a.iterations * t.issue_slots for a, t in known) / instructions,
