@@ -253,7 +253,7 @@ def test_no_bounds_no_demand():
 
 @pytest.mark.slow
 def test_the_native_driver_marks_its_region(tmp_path):
-    """moe_bench's scalar path: one load pair a MAC, and a repeatable count per forward."""
+    """moe_bench's scalar path: one load pair a MAC; what the region costs once is below 0.1 %."""
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind is not installed")
     try:
@@ -272,4 +272,4 @@ def test_the_native_driver_marks_its_region(tmp_path):
     if found[0].counts is None and "marks no region" in found[0].tool("callgrind").reason:
         pytest.skip(found[0].tool("callgrind").reason)
     assert 2 * macs <= found[0].counts.loads <= 2.5 * macs
-    assert found[1].counts.instructions == pytest.approx(found[0].counts.instructions, rel=1e-4)
+    assert found[1].counts.instructions == pytest.approx(found[0].counts.instructions, rel=1e-3)
