@@ -38,6 +38,15 @@ class RowIndex:
         row = self.row(variant, metric)
         return "" if row is None else row.source
 
+    def by_thread(self, variant: str, metric: str) -> dict[str, float]:
+        """Values of a metric by thread, without phase."""
+        return {
+            thread: row.value
+            for (name, what, phase, thread), row in self._rows.items()
+            if name == variant and what == metric and phase is None and thread is not None
+            if row.value is not None
+        }
+
     def phases(self, variant: str, metric: str) -> dict[str, float]:
         """Values of a metric by phase, summed over threads, in the order of the rows."""
         return {
