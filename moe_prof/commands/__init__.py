@@ -1,5 +1,6 @@
 """The commands, in the order in which ``--help`` names them."""
 
 from moe_prof.commands.base import Command
+from moe_prof.commands.topdown import Topdown
 
-COMMANDS: tuple[Command, ...] = ()
+COMMANDS: tuple[Command, ...] = (Topdown(),)

@@ -6,7 +6,6 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from moe_prof import session as sessions
 from moe_prof.analysis import ceilings as ceiling_rows
@@ -31,7 +30,6 @@ from moe_prof.measure.parent import measure, measure_phases
 from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, Request
 from moe_prof.progress import Progress
 from moe_prof.render import topdown_report
-from moe_prof.rows import Row
 from moe_prof.session import Session
 from moe_prof.topdown import simulation
 from moe_prof.topdown.machine_rows import floor_rows
@@ -190,9 +188,7 @@ class _Run:
         if not jobs:
             return
         request = self._request(jobs, PHASES_SHARE, PHASES_S)
-        for times in measure_phases(
-            request, self.progress, folder=self.session.raw / "phases"
-        ):
+        for times in measure_phases(request, self.progress, folder=self.session.raw / "phases"):
             self.session.add(builtin.phase_rows(times, self.work.scenario))
 
     def _ceilings(self) -> None:
@@ -261,6 +257,7 @@ class _Run:
             isa=job.isa or "",
             threads=int(index.value(job.variant, "threads") or 1),
             time_s=time_s,
+            cpu_s=index.value(job.variant, "cpu_time"),
             waiting=index.value(job.variant, "spin_fraction"),
             macs=layer_macs(self.work.scenario),
         )
@@ -270,9 +267,7 @@ class _Run:
         clock_hz = self.ceilings.clock_hz if self.ceilings is not None else None
         reasons = []
         if core is None:
-            reasons.append(
-                f"the core is not known ({self.machine.processor.identification.basis})"
-            )
+            reasons.append(f"the core is not known ({self.machine.processor.identification.basis})")
         if clock_hz is None:
             reasons.append("the core's clock could not be calibrated")
         floor = self.floors.get(variant)
@@ -307,5 +302,3 @@ def _not_simulable(variant: str) -> str:
     if spec is not None and spec.language == "numba":
         return "code that numba compiles inside Python is not simulated; see the C++ variants"
     return "no path of this variant can be simulated"
-
-

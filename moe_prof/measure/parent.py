@@ -339,6 +339,7 @@ def _is_python(variant: str) -> bool:
 @contextmanager
 def _scratch(folder: Path | None) -> Iterator[Path]:
     if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
         yield folder
         return
     with tempfile.TemporaryDirectory(prefix="moe_prof-") as name:

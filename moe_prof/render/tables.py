@@ -1,12 +1,14 @@
 """Tables that several commands show, each a pure function from tidy rows to a rich renderable.
 
-A mark behind a value says how it came about: none for measured, ``s`` simulated, ``m`` modelled; a
-missing value is a dash.
+A mark says how a value came about: none for measured, ``s`` simulated, ``m`` modelled. It stands in
+the column's title when it holds for the whole column, else behind the value. A missing value is a
+dash, an impossible one carries ``!``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from rich import box
 from rich.table import Table
@@ -17,76 +19,80 @@ from moe_prof.units import digits_text, share_text, time_text
 
 MISSING = "-"
 MARKS = {"measured": "", "simulated": "s", "modelled": "m", "unavailable": ""}
-LEGEND = "m modelled, s simulated (counted exactly, no time), - not to be had here; others measured"
+LEGEND = (
+    "m modelled, s simulated (exact counts, no time), - not to be had here (the rows of --format "
+    "json say why), ! impossible; all others measured"
+)
 
-TOPDOWN_COLUMNS: tuple[tuple[str, str], ...] = (
-    ("Retiring", "retiring"),
-    ("Bad_Speculation", "bad spec."),
-    ("Frontend_Bound", "frontend"),
-    ("Backend_Bound", "backend"),
-    ("Backend_Bound.Memory_Bound", "memory"),
-    ("Backend_Bound.Core_Bound", "core"),
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric as a column: title, metric and how a value is written."""
+
+    title: str
+    metric: str
+    form: Callable[[float], str]
+
+
+def _times(value: float) -> str:
+    return f"{digits_text(value)}x"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+STAGE_COLUMNS: tuple[Column, ...] = (
+    Column("speedup", "speedup", _times),
+    Column("/autovec", "speedup_over_autovec", _times),
+    Column("roofline", "roofline_fraction", share_text),
+    Column("waiting", "spin_fraction", share_text),
+    Column("rel RMSE", "rel_rmse", "{:.0e}".format),
+)
+TOPDOWN_COLUMNS: tuple[Column, ...] = (
+    Column("retiring", "Retiring", _percent),
+    Column("bad spec", "Bad_Speculation", _percent),
+    Column("frontend", "Frontend_Bound", _percent),
+    Column("backend", "Backend_Bound", _percent),
+    Column("= memory", "Backend_Bound.Memory_Bound", _percent),
+    Column("+ core", "Backend_Bound.Core_Bound", _percent),
+    Column("IPC", "IPC", "{:.2f}".format),
+    Column("instr/MAC", "instructions_per_mac", digits_text),
 )
 
 
 def stage_table(index: RowIndex, variants: Sequence[str]) -> Table:
-    """Time, interval, speedups, roofline share and waiting of each variant."""
-    table = _table()
-    table.add_column("variant", no_wrap=True)
-    table.add_column("path", no_wrap=True)
-    table.add_column("T", justify="right")
-    for title in (
-        "time",
-        "95 % interval",
-        "speedup",
-        "/autovec",
-        "roofline",
-        "waiting",
-        "rel RMSE",
-    ):
+    """Time with its 95 % interval, speedups, roofline share and waiting of each variant."""
+    table = _table("variant", "path")
+    for title in ("T", "time", "95 % +-"):
         table.add_column(title, justify="right", no_wrap=True)
+    cells = _columns(table, index, variants, STAGE_COLUMNS)
     for variant in variants:
+        time = index.row(variant, "time")
+        threads = index.value(variant, "threads")
         table.add_row(
             variant,
-            index.text(variant, "isa") or MISSING,
-            _plain(index.value(variant, "threads"), "{:.0f}"),
-            _formatted(index.row(variant, "time"), time_text),
-            _time_interval(index, variant),
-            _formatted(index.row(variant, "speedup"), _times),
-            _formatted(index.row(variant, "speedup_over_autovec"), _times),
-            _formatted(index.row(variant, "roofline_fraction"), share_text),
-            _formatted(index.row(variant, "spin_fraction"), share_text),
-            _plain(index.value(variant, "rel_rmse"), "{:.1e}"),
+            index.text(variant, "isa") if index.value(variant, "threads") else MISSING,
+            MISSING if threads is None else f"{threads:.0f}",
+            MISSING if time is None or time.value is None else time_text(time.value),
+            _interval(index, variant),
+            *cells[variant],
         )
     return table
 
 
 def topdown_table(index: RowIndex, variants: Sequence[str]) -> Table:
     """The top-down tree of each variant, in percent of issue slots, with IPC."""
-    table = _table()
-    table.add_column("variant", no_wrap=True)
-    for _, title in TOPDOWN_COLUMNS:
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("IPC", justify="right", no_wrap=True)
-    table.add_column("instr/MAC", justify="right", no_wrap=True)
+    table = _table("variant")
+    cells = _columns(table, index, variants, TOPDOWN_COLUMNS)
     for variant in variants:
-        cells = [
-            _formatted(index.row(variant, metric), lambda v: f"{100 * v:.1f}")
-            for metric, _ in TOPDOWN_COLUMNS
-        ]
-        table.add_row(
-            variant,
-            *cells,
-            _formatted(index.row(variant, "IPC"), lambda v: f"{v:.2f}"),
-            _formatted(index.row(variant, "instructions_per_mac"), digits_text),
-        )
+        table.add_row(variant, *cells[variant])
     return table
 
 
 def phase_table(index: RowIndex, variants: Sequence[str], phases: Sequence[str]) -> Table:
     """Share of each phase in the working time of each variant."""
-    table = _table()
-    table.add_column("variant", no_wrap=True)
+    table = _table("variant")
     for phase in phases:
         table.add_column(phase, justify="right", no_wrap=True)
     for variant in variants:
@@ -100,28 +106,44 @@ def phase_table(index: RowIndex, variants: Sequence[str], phases: Sequence[str])
     return table
 
 
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+def _table(*titles: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+    for title in titles:
+        table.add_column(title, no_wrap=True)
+    return table
 
 
-def _formatted(row: Row | None, form: Callable[[float], str]) -> str:
+def _columns(
+    table: Table, index: RowIndex, variants: Sequence[str], columns: Sequence[Column]
+) -> dict[str, list[str]]:
+    """Add the columns' titles to the table; returns the cells by variant."""
+    cells: dict[str, list[str]] = {variant: [] for variant in variants}
+    for column in columns:
+        found = {variant: index.row(variant, column.metric) for variant in variants}
+        marks = {
+            MARKS[row.provenance]
+            for row in found.values()
+            if row is not None and row.value is not None
+        }
+        shared = marks.pop() if len(marks) == 1 else None
+        title = f"{column.title} {shared}" if shared else column.title
+        table.add_column(title, justify="right", no_wrap=True)
+        for variant, row in found.items():
+            cells[variant].append(_cell(row, column.form, mark=shared is None))
+    return cells
+
+
+def _cell(row: Row | None, form: Callable[[float], str], *, mark: bool) -> str:
     if row is None or row.value is None:
         return MISSING
-    mark = MARKS[row.provenance]
-    flag = "!" if row.status == "out_of_bounds" else ""
-    return f"{form(row.value)}{mark and ' ' + mark}{flag}"
+    text = form(row.value) + ("!" if row.status == "out_of_bounds" else "")
+    return f"{text} {MARKS[row.provenance]}".rstrip() if mark else text
 
 
-def _plain(value: float | None, form: str) -> str:
-    return MISSING if value is None else form.format(value)
-
-
-def _times(value: float) -> str:
-    return f"{digits_text(value)}x"
-
-
-def _time_interval(index: RowIndex, variant: str) -> str:
+def _interval(index: RowIndex, variant: str) -> str:
+    """Half of the interval's width over the median."""
+    value = index.value(variant, "time")
     low, high = index.value(variant, "time_ci_low"), index.value(variant, "time_ci_high")
-    if low is None or high is None:
+    if not value or low is None or high is None:
         return MISSING
-    return f"{time_text(low)} .. {time_text(high)}"
+    return f"{50 * (high - low) / value:.1f} %"

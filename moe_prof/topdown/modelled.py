@@ -28,6 +28,7 @@ class Subject:
     Attributes:
         isa: the path that was timed and simulated.
         time_s: median wall time of one forward.
+        cpu_s: median CPU time of one forward, all threads, None when unknown.
         waiting: share of thread time spent waiting, None when unknown.
         macs: useful multiply-accumulates of one forward.
     """
@@ -37,13 +38,18 @@ class Subject:
     isa: str
     threads: int
     time_s: float
+    cpu_s: float | None
     waiting: float | None
     macs: int
 
     @property
     def working_s(self) -> float:
-        """Thread seconds of work in one forward; threads are taken as busy when not known."""
-        return self.time_s * self.threads * (1 - (self.waiting or 0.0))
+        """Thread seconds of work in one forward; threads are taken as busy when not known.
+
+        Never more than the CPU time, which leaves out what other programs took away.
+        """
+        by_wall_s = self.time_s * self.threads * (1 - (self.waiting or 0.0))
+        return by_wall_s if self.cpu_s is None else min(by_wall_s, self.cpu_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +170,7 @@ def _tree_rows(subject: Subject, result: Breakdown, validity: str) -> list[Row]:
             metric="IPC",
             value=result.ipc,
             unit="1",
+            status="ok" if result.nodes[0].value is not None else "out_of_bounds",
             provenance="modelled",
             source="simulated instructions / (working thread time x calibrated clock)",
         )
