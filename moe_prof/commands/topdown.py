@@ -13,7 +13,7 @@ from moe_prof.analysis import roofline
 from moe_prof.analysis.ceilings import Ceilings
 from moe_prof.analysis.query import RowIndex
 from moe_prof.analysis.roofline import Floor
-from moe_prof.analysis.work import layer_counts
+from moe_prof.analysis.work import count_work
 from moe_prof.collectors import builtin
 from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.commands.base import Result
@@ -112,7 +112,7 @@ class _Run:
         )
         report = topdown_report.Report(
             scenario=self.work.scenario,
-            counts=layer_counts(self.work.scenario),
+            counts=count_work(self.work.scenario),
             machine=self.machine,
             threads=self.work.threads,
             variants=self.work.variants,

@@ -11,13 +11,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from moe_prof.analysis.query import RowIndex
-from moe_prof.analysis.work import LayerCounts
+from moe_prof.analysis.work import WorkCounts
 from moe_prof.kernels import PHASES
 from moe_prof.machine import Machine
 from moe_prof.render.tables import LEGEND, phase_table, stage_table, topdown_table
 from moe_prof.rows import Row
 from moe_prof.scenario import Scenario
-from moe_prof.units import bytes_text, count_text, digits_text, time_text
+from moe_prof.units import bytes_text, count_text, digits_text, share_text, time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Report:
     """
 
     scenario: Scenario
-    counts: LayerCounts
+    counts: WorkCounts
     machine: Machine
     threads: int
     variants: tuple[str, ...]
@@ -68,12 +68,16 @@ def _heading(report: Report, index: RowIndex) -> list[RenderableType]:
         for level in (1, 2, 3)
         if (cache := machine.cache(level)) is not None
     ]
-    work = (
-        f"{count_text(counts.total_macs)} multiply-accumulates a forward "
-        f"({100 * counts.router_macs / max(1, counts.total_macs):.1f} % in the router); "
-        f"intensity {digits_text(counts.token_intensity)} MAC/byte token by token, "
-        f"{digits_text(counts.grouped_intensity)} grouped by expert"
-    )
+    work = f"{count_text(counts.macs)} multiply-accumulates a forward"
+    if counts.router_share is not None:
+        work += f" ({share_text(counts.router_share)} in the router)"
+    by_token = counts.intensity_by_token_macs_per_byte
+    grouped = counts.intensity_grouped_macs_per_byte
+    if by_token is not None and grouped is not None:
+        work += (
+            f"; intensity {digits_text(by_token)} MAC/byte token by token, "
+            f"{digits_text(grouped)} grouped by expert"
+        )
     return [
         Text(f"{report.scenario.label}: N {n}, D {d}, H {h}, E {e}, K {k}", style="bold"),
         Text(", ".join((*facts, *caches))),
