@@ -1,0 +1,31 @@
+#include "router_rows.h"
+
+#include <algorithm>
+
+namespace moe {
+namespace packed {
+
+void router_rows(const moe_microkernels &mk, const PackedWeights &weights, const float *x,
+                 std::size_t tokens, std::size_t panel_begin, std::size_t panel_end, float *z,
+                 std::size_t z_stride) {
+    const std::size_t d_model = weights.shape.d_model;
+    // A block of a panel (router_kc x router_nr) stays in L1 while all tokens pass.
+    for (std::size_t p = panel_begin; p < panel_end; ++p) {
+        for (std::size_t d = 0; d < d_model; d += mk.router_kc) {
+            const std::size_t kc = std::min(mk.router_kc, d_model - d);
+            const float *block = weights.router_panel(p) + d * mk.router_nr;
+            for (std::size_t t = 0; t < tokens; t += mk.router_mr) {
+                const float *rows[MOE_MAX_MR];
+                const std::size_t mr = std::min(mk.router_mr, tokens - t);
+                for (std::size_t m = 0; m < mr; ++m) {
+                    rows[m] = x + (t + m) * d_model + d;
+                }
+                mk.router(mr, kc, rows, block, d == 0, z + t * z_stride + p * mk.router_nr,
+                          z_stride);
+            }
+        }
+    }
+}
+
+} // namespace packed
+} // namespace moe
