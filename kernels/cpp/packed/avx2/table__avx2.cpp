@@ -6,9 +6,9 @@ namespace moe {
 namespace packed {
 namespace {
 
-std::size_t row_bytes(std::size_t k) { return moe_round_up(3 * moe_row_part(k), 64); }
+size_t row_bytes(size_t k) { return moe_round_up(3 * moe_row_part(k), 64); }
 
-std::size_t panel_bytes(std::size_t k) {
+size_t panel_bytes(size_t k) {
     return MOE_CORRECTION_BYTES + moe_round_up(k, MOE_KR) * MOE_NR;
 }
 
