@@ -29,6 +29,7 @@ typedef void (*moe_gemm_fn)(size_t kc, const void *const *rows, const void *pane
                             size_t acc_stride);
 
 // z[m, 0..router_nr) += rows[m][0..kc) . r, for mr rows and a block of a router panel; set when first.
+// The order of a row's sum does not depend on mr.
 typedef void (*moe_router_fn)(size_t mr, size_t kc, const float *const *rows, const float *panel,
                               int first, float *z, size_t z_stride);
 
@@ -59,6 +60,7 @@ typedef struct moe_microkernels {
     size_t router_mr, router_nr; // tile of the router's product
     size_t router_kc;            // d per block: no sum has more than router_kc roundings inside one
     moe_router_fn router;
+    moe_router_fn router_one; // for mr = 1 when there is only one token; its own order of summation
     float (*sum_squares)(size_t n, const float *v);
     // affinity = 1 / (1 + exp(-z)), score = affinity + bias; n values. Returns 1 when all z are
     // finite, else 0.

@@ -108,12 +108,12 @@ void SingleToken::route(Lane &lane, int32_t thread, int32_t team, const float *x
     const std::size_t panels = packed_.router_panels();
     float *z = lane.z.data();
     if (team == 1 || int64_t{w_.num_experts} * w_.d_model <= kOwnRouterWeights) {
-        router_rows(mk_, packed_, x, 1, 0, panels, z, panels * mk_.router_nr);
+        router_row(mk_, packed_, x, 0, panels, z);
     } else {
         z = z_.data();
         const Share share = static_share(static_cast<int64_t>(panels), thread, team);
-        router_rows(mk_, packed_, x, 1, static_cast<std::size_t>(share.begin),
-                    static_cast<std::size_t>(share.end), z, panels * mk_.router_nr);
+        router_row(mk_, packed_, x, static_cast<std::size_t>(share.begin),
+                   static_cast<std::size_t>(share.end), z);
         timers_.leave(thread);
         team_barrier();
         timers_.enter(thread, MOE_PHASE_ROUTER);

@@ -152,8 +152,7 @@ private:
              t += kRouterBlockTokens) {
             const std::size_t block = std::min(kRouterBlockTokens, end - t);
             timers.enter(thread, MOE_PHASE_ROUTER);
-            router_rows(mk_, packed_, slice.x + t * d_model, block, 0, packed_.router_panels(),
-                        lane.z.data(), stride);
+            router_rows(mk_, packed_, slice.x + t * d_model, block, lane.z.data(), stride);
             for (std::size_t i = 0; i < block; ++i) {
                 route_row(mk_, table_, slice.x + (t + i) * d_model, lane.z.data() + i * stride,
                           lane.route, slice.ids + (t + i) * top_k, slice.gates + (t + i) * top_k);

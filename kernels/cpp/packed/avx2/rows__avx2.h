@@ -47,6 +47,8 @@ void moe_f32_combine__avx2(size_t n, const float *x, const float *const *parts, 
                            size_t count, float *y);
 void moe_f32_router_6x16__avx2(size_t mr, size_t kc, const float *const *rows, const float *panel,
                                int first, float *z, size_t z_stride);
+void moe_f32_router_1x16__avx2(size_t mr, size_t kc, const float *const *rows, const float *panel,
+                               int first, float *z, size_t z_stride);
 float moe_f32_sum_squares__avx2(size_t n, const float *v);
 int moe_f32_sigmoid_scores__avx2(size_t n, const float *z, const float *bias, float *affinity,
                                  float *score);

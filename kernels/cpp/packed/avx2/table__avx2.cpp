@@ -34,6 +34,7 @@ constexpr moe_microkernels make_table() {
     table.router_nr = 16;
     table.router_kc = 128;
     table.router = moe_f32_router_6x16__avx2;
+    table.router_one = moe_f32_router_1x16__avx2;
     table.sum_squares = moe_f32_sum_squares__avx2;
     table.sigmoid_scores = moe_f32_sigmoid_scores__avx2;
     table.find_above = moe_f32_find_above__avx2;
