@@ -92,7 +92,7 @@ def test_extreme_weights(n, value):
         {"n_group": 4, "topk_group": 2},
         {"routed_scaling_factor": 2.5},
     ],
-    ids=lambda changes: "+".join(changes),
+    ids="+".join,
 )
 def test_options_of_real_models(n, changes):
     """Each option of the weights, for one token and for several."""
@@ -168,7 +168,7 @@ def test_threads_do_not_change_the_result(n):
 
 @pytest.mark.parametrize("n", [1, 20])
 def test_nothing_is_left_over_from_an_overflowed_forward(n):
-    """After a forward that filled the workspace with infinities and NaN, the result is a fresh one."""
+    """A forward after one that filled the workspace with infinities and NaN is as a fresh one."""
     w, x = layer(n, 33, 31, 9, 3)
     huge = np.full((21, 33), 3e38, dtype=np.float32)
     huge[:, ::2] = -3e38

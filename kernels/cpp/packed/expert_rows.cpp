@@ -6,9 +6,9 @@ namespace moe {
 namespace packed {
 namespace {
 
-// Experts up to this size are walked once per tile of mr rows: their weights come from L2 at the pace
-// at which the tile computes, and a tile's accumulators and h never leave L1. Larger ones are walked
-// once per kBlockRows.
+// Experts up to this size are walked once per tile of mr rows: their weights come from L2 at the
+// pace at which the tile computes, and a tile's accumulators and h never leave L1. Larger ones are
+// walked once per kBlockRows.
 constexpr std::size_t kExpertInCacheBytes = 256 * 1024;
 
 // acc[m, 0..panels * nr) for `count` rows.

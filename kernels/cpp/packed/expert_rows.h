@@ -1,4 +1,5 @@
-// One expert over a few rows: gate and up, activation, down; everything of a block stays in L1 or L2.
+// One expert over a few rows: gate and up, activation, down; everything of a block stays in L1 or
+// L2.
 #pragma once
 
 #include "../aligned_array.h"

@@ -1,16 +1,17 @@
 // What an instruction-set path supplies to the `packed` variant: microkernels and their tile sizes.
 //
-// The driver (forward.cpp and its neighbours) knows nothing of an instruction set. It asks this table
-// for sizes, lets the path lay out weights and activations as it likes, and calls its microkernels on
-// whole tiles. A new path is one folder of microkernels and one table.
+// The driver (variants/packed.cpp and the files beside this one) knows nothing of an instruction
+// set. It asks this table for sizes, lets the path lay out weights and activations as it likes, and
+// calls its microkernels on whole tiles. A new path is one folder of microkernels and one table.
 //
-// Microkernels are freestanding: pointers and sizes only, no allocation, no I/O, no threads, no calls
-// into libraries, so that the same objects can run in an emulator. Sizes are in elements unless
-// named otherwise. `rows` are activation rows (one per token), `panels` hold weights.
+// Microkernels are freestanding: pointers and sizes only, no allocation, no I/O, no threads, no
+// calls into libraries, so that the same objects can run in an emulator. Sizes are in elements
+// unless named otherwise. `rows` are activation rows (one per token), `panels` hold weights.
 //
-//   activation row  K int8 values of one token in the path's own form, row_bytes(K) bytes, 64-aligned
+//   activation row  K int8 values of one token in the path's own form, row_bytes(K) bytes
 //   panel           nr output channels x K weights in the path's own form, panel_bytes(K) bytes,
-//                   64-aligned; consecutive panels are contiguous. Channels beyond the matrix are zero
+//                   64-aligned; consecutive panels are contiguous. Channels beyond the
+//                   matrix are zero
 //   dual panel      a panel whose first nr/2 channels are of the gate matrix, the rest of up
 //   acc             int32 products, acc[row * acc_stride + channel]
 #pragma once
@@ -28,8 +29,8 @@ enum { MOE_MAX_MR = 16 };
 typedef void (*moe_gemm_fn)(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                             size_t acc_stride);
 
-// z[m, 0..router_nr) += rows[m][0..kc) . r, for mr rows and a block of a router panel; set when first.
-// The order of a row's sum does not depend on mr.
+// z[m, 0..router_nr) += rows[m][0..kc) . r, for mr rows and a block of a router panel; set when
+// first. The order of a row's sum does not depend on mr.
 typedef void (*moe_router_fn)(size_t mr, size_t kc, const float *const *rows, const float *panel,
                               int first, float *z, size_t z_stride);
 
@@ -50,9 +51,11 @@ typedef struct moe_microkernels {
     float (*quantize)(size_t n, const float *v, float largest, void *row);
     // h = SiLU(g) * u from the accumulators of `panels` dual panels; scales: gate and up scales in
     // panel order, (panels, nr). h: (panels * nr / 2). Returns the largest |h|.
-    float (*swiglu)(size_t panels, const int32_t *acc, const float *scales, float x_scale, float *h);
+    float (*swiglu)(size_t panels, const int32_t *acc, const float *scales, float x_scale,
+                    float *h);
     // out[i] = f32(acc[i]) * (h_scale * scales[i]); n is a multiple of nr.
-    void (*dequantize)(size_t n, const int32_t *acc, const float *scales, float h_scale, float *out);
+    void (*dequantize)(size_t n, const int32_t *acc, const float *scales, float h_scale,
+                       float *out);
     // y = x (zeros when NULL), then y += gates[i] * parts[i] for i = 0..count-1, in this order.
     void (*combine)(size_t n, const float *x, const float *const *parts, const float *gates,
                     size_t count, float *y);

@@ -15,8 +15,8 @@ namespace {
 
 std::size_t divide_up(std::size_t n, std::size_t step) { return (n + step - 1) / step; }
 
-// Asks for large pages: experts are visited in no order, and a TLB miss per 4 KB would cost more than
-// the panel's arithmetic. Only advice; nothing depends on the answer.
+// Asks for large pages: experts are visited in no order, and a TLB miss per 4 KB would cost more
+// than the panel's arithmetic. Only advice; nothing depends on the answer.
 void advise_large_pages(uint8_t *data, std::size_t size) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     constexpr std::uintptr_t page = 1u << 21;

@@ -1,11 +1,11 @@
 // With |fp32 score_e - exact score_e| <= error_e, an expert can belong to the choice only when
-// score_e + error_e >= min over the chosen of (score_i - error_i). When that leaves exactly the chosen,
-// in an order that no error can change, the choice is exact; otherwise the experts that remain are
-// compared in double.
+// score_e + error_e >= min over the chosen of (score_i - error_i). When that leaves exactly the
+// chosen, in an order that no error can change, the choice is exact; otherwise the experts that
+// remain are compared in double.
 //
 // error_e = dz * slope_e + rounding, where
-//   dz        (n + 8) * 2^-24 * ||x|| * max ||r_e||: n roundings bound any order of summation (Higham,
-//             Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1, with
+//   dz        (n + 8) * 2^-24 * ||x|| * max ||r_e||: n roundings bound any order of summation
+//             (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1, with
 //             Cauchy-Schwarz); blocks of router_kc keep n at router_kc + D / router_kc
 //   slope_e   the largest derivative of the sigmoid within dz of z: a (1 - a) plus dz times the
 //             largest second derivative (1 / (6 sqrt 3) < 0.0963), never above 1/4. This is what

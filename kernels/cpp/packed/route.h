@@ -1,4 +1,5 @@
-// The exact choice of experts from scores in any summation order, without visiting every expert twice.
+// The exact choice of experts from scores in any summation order, without visiting every expert
+// twice.
 #pragma once
 
 #include <cstdint>

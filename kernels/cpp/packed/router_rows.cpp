@@ -4,7 +4,6 @@
 
 namespace moe {
 namespace packed {
-
 namespace {
 
 void multiply(const moe_microkernels &mk, moe_router_fn router, const PackedWeights &weights,
@@ -22,8 +21,7 @@ void multiply(const moe_microkernels &mk, moe_router_fn router, const PackedWeig
                 for (std::size_t m = 0; m < mr; ++m) {
                     rows[m] = x + (t + m) * d_model + d;
                 }
-                router(mr, kc, rows, block, d == 0, z + t * z_stride + p * mk.router_nr,
-                          z_stride);
+                router(mr, kc, rows, block, d == 0, z + t * z_stride + p * mk.router_nr, z_stride);
             }
         }
     }

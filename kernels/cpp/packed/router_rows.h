@@ -6,8 +6,8 @@
 namespace moe {
 namespace packed {
 
-// z[t * z_stride + e] = r_e . x_t. x: (tokens, D) f32; z_stride >= router_panels * router_nr. A token's
-// z does not depend on the other tokens.
+// z[t * z_stride + e] = r_e . x_t. x: (tokens, D) f32; z_stride >= router_panels * router_nr. A
+// token's z does not depend on the other tokens.
 void router_rows(const moe_microkernels &mk, const PackedWeights &weights, const float *x,
                  std::size_t tokens, float *z, std::size_t z_stride);
 

@@ -1,8 +1,8 @@
 // packed: weights packed at prepare, exact int8 microkernels, several tokens per weight load.
 //
-// One token: see packed/single_token.h. Several: quantize and route all tokens (shared out by token),
-// group them by expert, apply each expert to blocks of its rows (shared out by task), and combine
-// (by token). One parallel region with three barriers.
+// One token: see packed/single_token.h. Several: quantize and route all tokens (shared out by
+// token), group them by expert, apply each expert to blocks of its rows (shared out by task), and
+// combine (by token). One parallel region with three barriers.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

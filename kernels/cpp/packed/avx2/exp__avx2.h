@@ -2,9 +2,9 @@
 //
 // v = n ln 2 + r with |r| <= ln 2 / 2, e^v = 2^n (1 + r + r^2 p(r)). p is a minimax polynomial of
 // degree 4 for the relative error of e^r (3.1e-9), found with the Remez exchange; ln 2 is split
-// (Cody and Waite, Software Manual for the Elementary Functions, 1980) so that n * kLn2High is exact.
-// Arguments are clamped to [-87.336, 88.722]: results stay normal numbers, e^-1000 gives 1.2e-38 and
-// e^1000 gives 3.4e38 (just below the largest float). NaN gives e^88.722.
+// (Cody and Waite, Software Manual for the Elementary Functions, 1980) so that n * kLn2High is
+// exact. Arguments are clamped to [-87.336, 88.722]: results stay normal numbers, e^-1000 gives
+// 1.2e-38 and e^1000 gives 3.4e38 (just below the largest float). NaN gives e^88.722.
 #pragma once
 
 #include <immintrin.h>
@@ -29,8 +29,8 @@ static inline __m256 exp_f32x8(__m256 v) {
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.fffffcp-2f));
     p = _mm256_fmadd_ps(_mm256_mul_ps(r, r), p, r);
     p = _mm256_add_ps(p, _mm256_set1_ps(1.0f));
-    // Times 2^n by addition to the exponent field. n = 128 only occurs with a mantissa below 1, so that
-    // the field stays below 255; n = -126 only with one above 1, so that it stays above 0.
+    // Times 2^n by addition to the exponent field. n = 128 only occurs with a mantissa below 1, so
+    // that the field stays below 255; n = -126 only with one above 1, so that it stays above 0.
     const __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), exponent));
 }

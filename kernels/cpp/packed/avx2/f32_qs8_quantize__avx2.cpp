@@ -1,7 +1,8 @@
 // One activation row to int8, in all the forms that rows__avx2.h describes.
 //
 // q = rint(v * (127 / largest)): vcvtps2dq rounds half to even in the default mode, so q is that of
-// the reference bit for bit. The clamp changes no finite value; it keeps |q| <= 127 after an overflow.
+// the reference bit for bit. The clamp changes no finite value; it keeps |q| <= 127 after an
+// overflow.
 #include "rows__avx2.h"
 #include "vectors__avx2.h"
 

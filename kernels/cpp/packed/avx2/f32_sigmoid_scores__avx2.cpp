@@ -1,8 +1,8 @@
 // Affinities and biased scores of one token over all experts.
 //
-// affinity = 1 / (1 + e^-z) is within 4 * 2^-24 of the exact sigmoid: 1 ulp of exp (with its slope at
-// most 1/4), half an ulp of the sum and of the quotient each. Where e^-z is clamped, both are 0 in
-// fp32 terms (2.9e-39 against less).
+// affinity = 1 / (1 + e^-z) is within 4 * 2^-24 of the exact sigmoid: 1 ulp of exp (with its slope
+// at most 1/4), half an ulp of the sum and of the quotient each. Where e^-z is clamped, both are 0
+// in fp32 terms (2.9e-39 against less).
 #include "exp__avx2.h"
 #include "rows__avx2.h"
 #include "vectors__avx2.h"

@@ -1,10 +1,10 @@
 // int8 product, one row x 16 channels, k in fours: weights stream from memory once.
 //
-// Exact without widening the weights: q + 128 = 16 hi + lo with hi, lo in 0..15 is the unsigned side
-// of vpmaddubsw, the weights are the signed side. A pair of products is at most 2 * 15 * 128 = 3840,
-// eight of them at most 30720 < 2^15, so eight steps are summed in int16 before they are widened.
-// acc = 16 * sum(hi w) + sum(lo w) - 128 * sum(w); the last term is stored with the panel. Sums wrap
-// modulo 2^32 on the way, the result fits int32 for k <= 131072 (127 * 128 * k < 2^31).
+// Exact without widening the weights: q + 128 = 16 hi + lo with hi, lo in 0..15 is the unsigned
+// side of vpmaddubsw, the weights are the signed side. A pair of products is at most 2 * 15 * 128 =
+// 3840, eight of them at most 30720 < 2^15, so eight steps are summed in int16 before they are
+// widened. acc = 16 * sum(hi w) + sum(lo w) - 128 * sum(w); the last term is stored with the panel.
+// Sums wrap modulo 2^32 on the way, the result fits int32 for k <= 131072 (127 * 128 * k < 2^31).
 #include "rows__avx2.h"
 #include "vectors__avx2.h"
 

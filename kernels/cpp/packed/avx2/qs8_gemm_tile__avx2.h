@@ -1,8 +1,9 @@
 // int8 product, several rows x 16 channels, k in fours: the body shared by the tiles of 2..4 rows.
 //
-// Exact for every int8 weight: the unsigned side of vpmaddubsw is |w| (128 fits), the signed side is
-// q with the sign of w (vpsignb; 0 for w = 0), which stays in -127..127. A pair of products is at most
-// 2 * 128 * 127 = 32512 < 2^15: nothing saturates, and vpmaddwd with ones widens it to int32.
+// Exact for every int8 weight: the unsigned side of vpmaddubsw is |w| (128 fits), the signed side
+// is q with the sign of w (vpsignb; 0 for w = 0), which stays in -127..127. A pair of products is
+// at most 2 * 128 * 127 = 32512 < 2^15: nothing saturates, and vpmaddwd with ones widens it to
+// int32.
 #pragma once
 
 #include "rows__avx2.h"

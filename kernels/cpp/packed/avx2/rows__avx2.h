@@ -8,7 +8,7 @@
 // without saturation, whatever the weights (see qs8_gemm_1x16c4__avx2.cpp).
 //
 // Panel of 16 channels, K padded with zero weights to K" = round_up(K, 4):
-//   correction (16) int32         -128 * sum over k of w[c, k], which undoes the offset of hi and lo
+//   correction (16) int32         -128 * sum over k of w[c, k], undoes the offset of hi and lo
 //   weights    (K"/4, 16, 4) int8 four consecutive k of a channel in one 32-bit lane
 #pragma once
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 // Ends a step for the compiler: the value stays in its register and the additions before this point
-// are not reordered with those after it. Without it GCC 12 reassociates the sums of an unrolled loop,
-// runs out of registers and spills (measured: 45 instead of 70 GMAC/s for one row).
+// are not reordered with those after it. Without it GCC 12 reassociates the sums of an unrolled
+// loop, runs out of registers and spills (measured: 45 instead of 70 GMAC/s for one row).
 #define MOE_PIN(v) __asm__("" : "+x"(v))
 
 // Contracts of microkernels; free in release builds, checked with -DMOE_CHECK_MICROKERNELS.
