@@ -38,10 +38,12 @@ class Schedule:
     Attributes:
         processes: processes that fit, this one included.
         rounds: samples of each variant in this process.
+        share_s: time that the budget leaves for these samples.
     """
 
     processes: int
     rounds: Mapping[str, int]
+    share_s: float
 
     @property
     def total(self) -> int:
@@ -69,7 +71,7 @@ def plan(
     """
     count = _processes_that_fit(budget_s, costs, setup_s, processes)
     share_s = max(0.0, budget_s - (count - 1) * setup_s) / count
-    return Schedule(count, _rounds(share_s, costs, count, at_least))
+    return Schedule(count, _rounds(share_s, costs, count, at_least), share_s)
 
 
 def split(repeat: int, processes: int) -> list[int]:

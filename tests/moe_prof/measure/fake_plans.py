@@ -90,3 +90,9 @@ def factory(name, weights, *, threads, isa, max_tokens, build):
 def stumbles(name, weights, *, threads, isa, max_tokens, build):
     """A factory with a mistake of its own."""
     raise ZeroDivisionError("a mistake in the factory")
+
+
+def scripted(name, weights, *, threads, isa, max_tokens, build):
+    """The plan whose behaviour FAKE_PLANS (``variant=plan,...``) gives to a variant's name."""
+    script = dict(pair.split("=") for pair in os.environ["FAKE_PLANS"].split(",") if pair)
+    return FakePlan(script.get(name, name), weights, threads, isa)

@@ -214,7 +214,7 @@ def test_progress_is_told(request_for, capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "3,16,8,4,2: computing the oracle's answer",
-        "3,16,8,4,2: preparing and checking good (1)",
+        "3,16,8,4,2: preparing and checking good",
         "3,16,8,4,2: timing, interleaved (process 1)",
     ]
 
