@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from moe_prof.analysis.roofline import layer_work
 from moe_prof.kernels.inputs import random_tokens, random_weights
 from moe_prof.kernels.oracle import reference
 from moe_prof.scenario import Scenario
@@ -20,12 +19,6 @@ ORACLE_MACS_PER_S = 5e8
 """A cautious speed of the oracle: 1.5e9 per second on a 2.6 GHz Xeon."""
 LONGEST_ORACLE_S = 20.0
 SHARE_OF_LIMIT = 0.1
-
-
-def layer_macs(scenario: Scenario) -> int:
-    """Useful multiply-accumulates of one forward: router, and K + 1 experts a token."""
-    work = layer_work(scenario)
-    return work.router_macs + work.expert_macs
 
 
 def save_expected(

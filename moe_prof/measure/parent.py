@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from moe_prof import errors
+from moe_prof.analysis.work import count_work
 from moe_prof.errors import MoeProfError, WorkloadError
 from moe_prof.kernels.build import build
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.measure import schedule
 from moe_prof.measure.child import Child, ending_text
-from moe_prof.measure.expected import layer_macs, save_expected
+from moe_prof.measure.expected import save_expected
 from moe_prof.measure.protocol import Mode, Rounds, WorkerRequest
 from moe_prof.measure.records import Record
 from moe_prof.measure.results import (
@@ -122,7 +123,7 @@ class _Run:
         self._progress = progress
         self._scratch = scratch
         self._clock = Clock(request.max_time_s)
-        self._macs = layer_macs(request.scenario)
+        self._macs = count_work(request.scenario).macs
         self._checked_tokens = 0
         self._processes: set[int] = set()
         self._index = -1
@@ -323,8 +324,12 @@ class _Run:
         if not self._clock.hard and self._index == 0:
             self._clock.budget_s += self._compile_s()
         final_check_s = sum(record.forward_s or 0.0 for record in active)
+        budget_s = self._clock.left_s - final_check_s
+        if not self._clock.hard:
+            # A wish for about 20 s gives way to intervals, as long as these take no longer.
+            budget_s = max(budget_s, min(schedule.interval_s(costs), DEFAULT_BUDGET_S))
         plan = schedule.plan(
-            self._clock.left_s - final_check_s, costs, setup_s=setup_s + final_check_s,
+            budget_s, costs, setup_s=setup_s + final_check_s,
             processes=left, at_least=0 if self._clock.hard else 1,
         )  # fmt: skip
         for record in active:

@@ -16,6 +16,9 @@ from moe_prof.stats import MIN_SAMPLES
 ROUNDS_PER_PROCESS = 20
 """Rounds beyond which more of them narrow the interval less than another process would."""
 
+ROUNDING = 1e-6
+"""So that six times a cost pays for six samples and not for 5.999."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -74,6 +77,11 @@ def plan(
     return Schedule(count, _rounds(share_s, costs, count, at_least), share_s)
 
 
+def interval_s(costs: Sequence[Cost]) -> float:
+    """Time for the samples that every variant's interval still needs, in one process."""
+    return sum(cost.sample_s * _needed(cost, 1) for cost in costs)
+
+
 def split(repeat: int, processes: int) -> list[int]:
     """``repeat`` rounds over at most ``processes`` processes, as evenly as can be."""
     count = max(1, min(repeat, processes))
@@ -109,7 +117,7 @@ def _rounds(share_s: float, costs: Sequence[Cost], processes: int, at_least: int
     left_s = share_s
     rounds: dict[str, int] = {}
     for cost in cheapest_first:
-        affordable = int(max(0.0, left_s) / cost.sample_s)
+        affordable = int(max(0.0, left_s) / cost.sample_s + ROUNDING)
         rounds[cost.variant] = max(at_least, min(_needed(cost, processes), affordable))
         left_s -= rounds[cost.variant] * cost.sample_s
     for _sweep in range(2):  # the second gives away what was too little for the slow ones

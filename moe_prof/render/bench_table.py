@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from moe_prof.analysis.work import count_work
 from moe_prof.collectors.builtin import speedup_of
-from moe_prof.measure.expected import layer_macs
 from moe_prof.measure.results import Measurement, VariantTiming
 from moe_prof.scenario import Scenario
 from moe_prof.stats import Interval, median_interval
@@ -24,7 +24,7 @@ def bench_body(
 ) -> RenderableType:
     """Title, table, notes."""
     n, d, h, e, k = scenario.shape
-    macs = count_text(layer_macs(scenario))
+    macs = count_text(count_work(scenario).macs)
     title = f"{scenario.label}: N={n} D={d} H={h} E={e} K={k}, {macs} MACs per forward"
     return Group(Text(title), _table(measurement), *_notes(measurement, scenario, left_out))
 
