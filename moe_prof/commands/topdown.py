@@ -26,6 +26,7 @@ from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
 from moe_prof.measure import ceilings as measured_ceilings
 from moe_prof.measure.expected import layer_macs
+from moe_prof.measure.jobs import job_of
 from moe_prof.measure.parent import measure, measure_phases
 from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, Request
 from moe_prof.progress import Progress
@@ -140,10 +141,7 @@ class _Run:
                 if simulable is not None and simulable != spec.isas[0]:
                     isa = simulable
                     other.append(name)
-            tolerances = {} if spec is None else {
-                "rel_rmse": spec.rel_rmse, "worst_token": spec.worst_token,
-            }  # fmt: skip
-            jobs.append(Job(name, isa, **tolerances))
+            jobs.append(job_of(name, isa))
         if other:
             self.notes.append(
                 f"{', '.join(other)}: on the avx2 path, because this CPU's native one uses "
@@ -178,7 +176,7 @@ class _Run:
         assert self.measurement is not None
         trusted = {t.variant: t.isa for t in self.measurement.timings if t.trusted}
         return [
-            Job(name, trusted[name] if name in BY_NAME else None)
+            job_of(name, trusted[name] if name in BY_NAME else None)
             for name in self.work.variants
             if name in trusted
         ]

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from moe_prof.analysis.work import count_work
 from moe_prof.kernels.inputs import random_tokens, random_weights
 from moe_prof.kernels.oracle import reference
 from moe_prof.scenario import Scenario
@@ -19,6 +20,11 @@ ORACLE_MACS_PER_S = 5e8
 """A cautious speed of the oracle: 1.5e9 per second on a 2.6 GHz Xeon."""
 LONGEST_ORACLE_S = 20.0
 SHARE_OF_LIMIT = 0.1
+
+
+def layer_macs(scenario: Scenario) -> int:
+    """Useful multiply-accumulates of one forward."""
+    return count_work(scenario).macs
 
 
 def save_expected(
