@@ -28,6 +28,10 @@ MASK = (1 << 64) - 1
 GOLD = 0x9E3779B97F4A7C15
 STREAM_STEP = 0xD1B54A32D192ED03
 SIGMA = 65536 / math.sqrt(3)
+# Small enough that affinities do not saturate and biases only tip the balance: tokens then spread
+# over nearly all experts, as a trained router makes them
+ROUTER_DEVIATION = 0.25
+BIAS_RANGE = 0.02
 """Standard deviation of the sum of four uniform 16-bit integers."""
 MEAN = 131070
 INT8_RMS = 73.9
@@ -61,10 +65,10 @@ def random_weights(scenario: Scenario, seed: int = 0) -> Weights:
     _, d, h, e, k = scenario.shape
     _check_seed(seed)
     check_memory(f"scenario {scenario.label}", required_bytes(scenario))
-    router_scale = np.float32(1.0 / (SIGMA * math.sqrt(d)))
+    router_scale = np.float32(ROUTER_DEVIATION / (SIGMA * math.sqrt(d)))
     return Weights(
         router=_normal(seed, Stream.ROUTER, (e, d), router_scale),
-        bias=(_unit(seed, Stream.BIAS, e) - np.float32(0.5)) * np.float32(0.2),
+        bias=(_unit(seed, Stream.BIAS, e) - np.float32(0.5)) * np.float32(BIAS_RANGE),
         gate=_int8(seed, Stream.GATE, (e + 1, h, d)),
         up=_int8(seed, Stream.UP, (e + 1, h, d)),
         down=_int8(seed, Stream.DOWN, (e + 1, d, h)),

@@ -63,10 +63,11 @@ static inline void fill_normal(uint64_t seed, Stream stream, int64_t size, float
     }
 }
 
-// router: (experts, d_model), so that outputs for unit tokens have a deviation of 1.
+// router: (experts, d_model), so that outputs for unit tokens have a deviation of 0.25: affinities
+// do not saturate, and with small biases tokens spread over nearly all experts.
 static inline void fill_router(uint64_t seed, int64_t experts, int32_t d_model, float *router) {
     const double deviation = sum_deviation() * std::sqrt(static_cast<double>(d_model));
-    fill_normal(seed, Stream::kRouter, experts * d_model, static_cast<float>(1.0 / deviation),
+    fill_normal(seed, Stream::kRouter, experts * d_model, static_cast<float>(0.25 / deviation),
                 router);
 }
 
@@ -84,7 +85,7 @@ static inline void fill_int8(uint64_t seed, Stream stream, int64_t size, int8_t 
 static inline void fill_bias(uint64_t seed, int64_t size, float *values) {
     const uint64_t start = stream_start(seed, Stream::kBias);
     for (int64_t i = 0; i < size; ++i) {
-        values[i] = (unit_value(random_bits(start, static_cast<uint64_t>(i))) - 0.5f) * 0.2f;
+        values[i] = (unit_value(random_bits(start, static_cast<uint64_t>(i))) - 0.5f) * 0.02f;
     }
 }
 

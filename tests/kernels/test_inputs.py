@@ -9,6 +9,7 @@ import pytest
 from moe_prof.errors import UsageError
 from moe_prof.kernels import inputs, memory
 from moe_prof.kernels.inputs import hash_bits, random_tokens, random_weights
+from moe_prof.kernels.oracle import routing
 from moe_prof.scenario import SCENARIOS, Scenario
 
 SMALL = Scenario(3, 7, 5, 4, 2)
@@ -16,7 +17,7 @@ MASK = (1 << 64) - 1
 
 GOLDEN_BITS_SEED_0 = ["0x1df5df97578d90c0", "0xbb0e8eb991d7d0f7"]
 GOLDEN_BITS_SEED_MAX = ["0x615d319c740a0cd0"]
-GOLDEN_ROUTER = ["-0x1.11d98e0000000p-4", "0x1.c3f2400000000p-2"]
+GOLDEN_ROUTER = ["-0x1.11d98e0000000p-6", "0x1.c3f2400000000p-4"]
 GOLDEN_GATE = [-71, -100, -7, 98, 108, -113, -68, 96]
 GOLDEN_GATE_SCALE = ["0x1.012a600000000p-8", "0x1.87d7ba0000000p-8"]
 GOLDEN_TOKENS = ["0x1.b03a540000000p+1", "-0x1.4dda500000000p-2"]
@@ -69,7 +70,7 @@ def test_hash_bits_equal_the_scalar_definition():
 
 def test_router_values_are_rounded_once():
     """Every router value is the exact integer times the f32 scale, rounded to f32."""
-    expected = [normal(3, 1, i, 1 / math.sqrt(7)) for i in range(28)]
+    expected = [normal(3, 1, i, 0.25 / math.sqrt(7)) for i in range(28)]
     assert random_weights(SMALL, 3).router.ravel().tolist() == expected
 
 
@@ -84,7 +85,7 @@ def test_int8_weights_are_the_bytes_of_the_hash():
 def test_bias_and_scales_follow_the_definition():
     """Bias and scales are computed in f32, one rounding a step."""
     w = random_weights(SMALL, 9)
-    bias = [f32(f32(unit(9, 2, i) - 0.5) * f32(0.2)) for i in range(4)]
+    bias = [f32(f32(unit(9, 2, i) - 0.5) * f32(0.02)) for i in range(4)]
     base = f32(1 / (73.9 * math.sqrt(5)))
     scale = [f32(base * f32(0.75 + f32(0.5 * unit(9, 8, i)))) for i in range(5)]
     assert w.bias.tolist() == bias
@@ -186,3 +187,10 @@ def test_available_memory_is_the_least_limit(monkeypatch):
     """The tightest of machine and control groups decides."""
     monkeypatch.setattr(memory, "_cgroup_free_bytes", lambda root: [12345, 1 << 60])
     assert memory.available_bytes() == 12345
+
+
+def test_tokens_spread_over_the_experts():
+    """S4's 2048 choices reach nearly all 512 experts; uniform routing would reach 503."""
+    s = SCENARIOS["S4"]
+    ids = routing(random_weights(s), random_tokens(s)).ids
+    assert len(np.unique(ids)) > 480
