@@ -41,7 +41,7 @@ def parse_plain(text: str) -> float:
     if word is not None:
         return word
     if not _PLAIN.fullmatch(stripped):
-        raise ValueError(f"{text!r} is not a number")
+        raise ValueError(f"{text[:40]!r} is not a number")
     return float(stripped.replace(",", "."))
 
 
@@ -62,11 +62,11 @@ def parse_grouped(text: str) -> float:
     digits = stripped.removeprefix("-")
     pure = "".join(char for char in digits if char not in GROUP_MARKS)
     if not pure or not all(char in "0123456789.," for char in pure):
-        raise ValueError(f"{text!r} is not a number")
+        raise ValueError(f"{text[:40]!r} is not a number")
     marks = [char for char in pure if char in ".,"]
     if pure != digits:
         if digits[0] in GROUP_MARKS or digits[-1] in GROUP_MARKS:
-            raise ValueError(f"{text!r} is not a number")
+            raise ValueError(f"{text[:40]!r} is not a number")
         value = parse_plain(pure)
     elif len(set(marks)) == 2:
         value = _with_decimals(pure, marks)
@@ -85,12 +85,12 @@ def _is_grouped_once(text: str) -> bool:
 def _with_decimals(text: str, marks: list[str]) -> float:
     decimal = marks[-1]
     if marks.count(decimal) != 1:
-        raise ValueError(f"{text!r} mixes digit grouping and decimal marks")
+        raise ValueError(f"{text[:40]!r} mixes digit grouping and decimal marks")
     whole, fraction = text.split(decimal)
     return float(f"{_without_decimals(whole):.0f}.{fraction or '0'}")
 
 
 def _without_decimals(text: str) -> float:
     if not _SHAPE.fullmatch(text):
-        raise ValueError(f"{text!r} is not a grouped number")
+        raise ValueError(f"{text[:40]!r} is not a grouped number")
     return float(text.replace(".", "").replace(",", ""))

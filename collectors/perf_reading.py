@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from moe_prof.rows import Status
@@ -154,6 +155,7 @@ class Warnings:
         return (*self._lines, *rest)
 
 
+@lru_cache(maxsize=1024)
 def take_apart(event: str) -> EventName:
     """PMU, base name and modifiers of a printed event name.
 

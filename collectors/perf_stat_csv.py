@@ -45,9 +45,10 @@ _DISCOVER = re.compile(
     r"[A-Za-z]*(?P=sep)[A-Za-z_][^\s]*?(?P=sep)[0-9]+(?P=sep)[0-9]+[.,][0-9]{2}"
 )
 _HEADER_PLACES = ("time", "core", "die", "socket", "node", "cpus", "cpu", "comm-pid", "ctrs")
+_TABLE_STARTS = ("core", "die", "socket", "node")
 _GROUP = re.compile(r"(?P<group>[A-Za-z]\w*)(?:\s+\((?P<pmu>\w+)\))?")
 _TITLE = re.compile(
-    r"(?:(?:%|percent of [a-z]+|[A-Za-z/]+) {1,2})?(?:tma_\w+|retiring\w*|[a-z_]+_bound\w*"
+    r"(?:(?:%[a-z]*|percent of [a-z]+|[A-Za-z/]+) {1,2})?(?:tma_\w+|retiring\w*|[a-z_]+_bound\w*"
     r"|bad[ _]speculat\w*|(?:front|back)end bound|(?:FE|BE|memory|[Cc]ore) bound"
     r"|(?:heavy|light) operations|branch mispredict|machine clears|fetch (?:latency|bandwidth)"
     r"|smt_contention|insn per cycle|GHz|.* of all .*|.*cycles idle|stalled cycles per insn"
@@ -71,7 +72,7 @@ class _State:
     warnings: Warnings = field(default_factory=Warnings)
     columns: tuple[Column, ...] = ()
     places: tuple[str, ...] = ()
-    owner: Reading | None = None
+    running_pct: float | None = None
     group: str = ""
     group_pmu: str | None = None
     rows: int = 0
@@ -103,7 +104,8 @@ def table_separator(lines: Sequence[str]) -> str:
         for separator in filter(line.__contains__, (";", ",", "\t", "|")):
             cells = [cell.strip() for cell in line.replace(",", separator).split(separator)]
             titles = [cell for cell in cells if cell and cell not in _HEADER_PLACES]
-            if len(cells) > 1 and titles and all(_TITLE.fullmatch(cell) for cell in titles):
+            known = sum(bool(_TITLE.fullmatch(cell)) for cell in titles)
+            if len(cells) > 1 and known and (known == len(titles) or cells[0] in _TABLE_STARTS):
                 return separator
     return ""
 
@@ -120,9 +122,12 @@ def parse_csv(text: str) -> Report:
         if STARTED.match(stripped):
             if state.rows:
                 state.blocks.append(Block())
-                state.rows, state.columns, state.owner = 0, (), None
+                state.rows, state.columns = 0, ()
         elif stripped.strip():
-            _read_line(stripped, number, state)
+            try:
+                _read_line(stripped, number, state)
+            except ValueError as error:
+                state.warnings.add(number, str(error))
     if state.decimal_comma:
         _drop_cut_metrics(state)
     return Report("csv", tuple(state.readings), tuple(state.blocks), state.warnings.result())
@@ -163,11 +168,13 @@ def _read_count(match: re.Match[str], number: int, state: _State) -> None:
     )
     reading = _placed(reading, _place_of(found))
     state.rows += 1
-    state.group, state.group_pmu, state.owner = "", reading.pmu, reading
+    state.group, state.group_pmu = "", reading.pmu
     if _has_decimal_comma(found):
         state.decimal_comma = True
         state.repaired += state.separator == ","
-    state.readings.append(_with_value(reading, printed, found))
+    reading = _with_value(reading, printed, found)
+    state.running_pct = reading.running_pct
+    state.readings.append(reading)
 
 
 def _with_value(reading: Reading, printed: str, found: dict[str, str | None]) -> Reading:
@@ -208,16 +215,16 @@ def _read_metric(line: str, number: int, state: _State) -> bool:
     group = _GROUP.fullmatch(fields[-1])
     if len(filled) == 1 and group and "L" in fields[-1] and not fields[-1].startswith("tma_"):
         state.group, state.group_pmu = group["group"], group["pmu"]
+        state.running_pct = None
         return True
     number_text = fields[-2]
     if number_text and not re.fullmatch(rf"{_NUMBER}|-?nan|-?inf", number_text):
         return False
     value = _number(number_text)
-    owner = state.owner
     reading = Reading(
         event="",
         pmu=state.group_pmu,
-        running_pct=owner.running_pct if owner is not None and not state.group else None,
+        running_pct=state.running_pct,
         group=state.group,
         metric_value=value,
         metric_unit=fields[-1],

@@ -54,9 +54,9 @@ class _State:
     readings: list[Reading] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=lambda: [Block()])
     warnings: Warnings = field(default_factory=Warnings)
-    owner: Reading | None = None
     group: str = ""
     group_pmu: str | None = None
+    running_pct: float | None = None
     columns: list[str] = field(default_factory=list)
     cells: list[str] = field(default_factory=list)
     rows: int = 0
@@ -69,9 +69,12 @@ def parse_json(text: str) -> Report:
         if _STARTED.match(line):
             if state.rows:
                 state.blocks.append(Block())
-                state.rows, state.owner, state.columns = 0, None, []
+                state.rows, state.columns = 0, []
         elif line.strip():
-            _read_line(line, number, state)
+            try:
+                _read_line(line, number, state)
+            except ValueError as error:
+                state.warnings.add(number, str(error))
     return Report("json", tuple(state.readings), tuple(state.blocks), state.warnings.result())
 
 
@@ -117,6 +120,7 @@ def _read_object(context: Pairs, pairs: Pairs, number: int, state: _State) -> No
         group = re.fullmatch(r"(?P<name>.*?)\s*(?:\((?P<pmu>\w+)\))?", values["metricgroup"])
         state.group = group["name"] if group else values["metricgroup"]
         state.group_pmu = group["pmu"] if group else None
+        state.running_pct = _number(values.get("pcnt-running"))
     elif "metric-unit" in values:
         _add_metrics(_place(values), _metrics(pairs), number, state)
     elif "metric-value" in values:
@@ -141,17 +145,21 @@ def _read_count(values: dict[str, str], pairs: Pairs, number: int, state: _State
         unit=values.get("unit", ""),
         cgroup=values.get("cgroup") or None,
     )
-    state.group, state.group_pmu, state.owner = "", reading.pmu, reading
+    state.group, state.group_pmu = "", reading.pmu
     try:
         reading = _with_value(reading, printed, values)
     except ValueError as error:
         state.warnings.add(number, f"{event}: {error}")
         reading = replace(reading, status="not_counted")
-    metrics = _metrics(pairs) if reading.value is not None else []
+    try:
+        metrics = _metrics(pairs) if reading.value is not None else []
+    except ValueError as error:
+        state.warnings.add(number, f"metric of {event}: {error}")
+        metrics = []
     if metrics:
         reading = replace(reading, metric_value=metrics[0][0], metric_unit=metrics[0][1])
     state.readings.append(reading)
-    state.owner = reading
+    state.running_pct = reading.running_pct
     _add_metrics(_place(values), metrics[1:], number, state)
 
 
@@ -193,14 +201,13 @@ def _metrics(pairs: Pairs) -> list[tuple[float | None, str]]:
 def _add_metrics(
     place: Place, metrics: list[tuple[float | None, str]], number: int, state: _State
 ) -> None:
-    owner = state.owner
     for value, text in metrics:
         template = _template(place, number, state)
         state.readings.append(
             replace(
                 template,
                 pmu=state.group_pmu,
-                running_pct=owner.running_pct if owner is not None and not state.group else None,
+                running_pct=state.running_pct,
                 group=state.group,
                 metric_value=value,
                 metric_unit=text,

@@ -21,9 +21,13 @@ _TOPDOWN_TITLES = (
     "fetch latency", "fetch bandwidth", "memory bound", "Core bound", "core bound",
 )  # fmt: skip
 _TITLE = re.compile(
-    r"(?:%|percent of [a-z]+) {1,2}\w+"
+    r"(?:%[a-z]*|percent of [a-z]+) {1,2}\w+"
     + "".join(f"|{title}(?= |$)" for title in sorted(_TOPDOWN_TITLES, key=len, reverse=True))
     + r"|\S+(?: \S+)*"
+)
+_TOPDOWN_METRIC = re.compile(
+    r"(?:%[a-z]*|percent of slots) +(?:tma_\w+|[a-z_]+_bound\w*|bad_speculation\w*|retiring\w*"
+    r"|smt_contention|" + "|".join(_TOPDOWN_TITLES) + ")"
 )
 _CELL = re.compile(r"(?P<number>[+-]?(?:nan|inf|[0-9]+(?:[.,][0-9]+)?))\s?%?(?=\s|$)")
 
@@ -48,6 +52,11 @@ def csv_columns(cells: Sequence[str]) -> tuple[Column, ...]:
     return _columns([(cell.strip(), 0) for cell in cells])
 
 
+def is_topdown(columns: Sequence[Column]) -> bool:
+    """Whether a line can be nothing but the header of a top-down table."""
+    return len(columns) > 1 and all(_TOPDOWN_METRIC.fullmatch(c.metric) for c in columns)
+
+
 def text_cells(line: str, start: int) -> list[tuple[float | None, int]] | None:
     """(value, right edge) of every cell after ``start``; None if the line holds anything else."""
     cells = []
@@ -70,13 +79,12 @@ def place_cells(
     if len(cells) == len(columns):
         return [value for value, _ in cells]
     values: list[float | None] = [None] * len(columns)
-    free = list(range(len(columns)))
-    for value, edge in cells:
+    first = 0
+    for left, (value, edge) in zip(range(len(cells) - 1, -1, -1), cells, strict=True):
+        free = range(first, len(columns) - left)
         best = min(free, key=lambda index: abs(columns[index].edge - edge))
         values[best] = value
-        free = [index for index in free if index > best] or free
-        if best in free:
-            return None
+        first = best + 1
     return values
 
 

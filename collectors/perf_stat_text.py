@@ -25,6 +25,7 @@ from moe_prof.collectors.perf_reading import (
 from moe_prof.collectors.perf_scope import Place
 from moe_prof.collectors.perf_stat_table import (
     Column,
+    is_topdown,
     place_cells,
     row_readings,
     text_cells,
@@ -44,8 +45,9 @@ from moe_prof.collectors.perf_text_line import (
 
 HEADER = re.compile(
     r"\s*Performance counter stats for\s+(?:process id |thread id )?"
-    r"['\u2018](?P<command>.*?)['\u2019]?\s*(?:\((?P<runs>[0-9]+) runs\))?\s*:?\s*$"
+    r"['\u2018](?P<command>.*?)(?P<end>['\u2019])?\s*(?:\((?P<runs>[0-9]+) runs\))?\s*:?\s*$"
 )
+_HEADER_END = re.compile(r"(?P<command>.*)['\u2019]\s*(?:\((?P<runs>[0-9]+) runs\))?\s*:\s*$")
 INTERVAL_HEADER = re.compile(r"#\s+time(?=\s|$)")
 _FOOTER = re.compile(
     r"\s*(?P<value>[0-9][0-9.,]*)\s*(?:\+-\s*(?P<error>[0-9.,]+|-?nan)\s*)?"
@@ -78,6 +80,8 @@ class _State:
     summary: bool = False
     rows: int = 0
     last_time_s: float = 0.0
+    unmarked: int = 0  # first reading whose marks may still follow on a later line
+    header_open: bool = False
     group: str = ""
     group_pmu: str | None = None
     pending: tuple[str, int] | None = None
@@ -135,18 +139,27 @@ def parse_text(text: str) -> Report:
 
 def _read_line(line: str, number: int, state: _State) -> None:
     header = HEADER.match(line)
-    if header:
-        runs = int(header["runs"]) if header["runs"] else 1
-        block = Block(command=header["command"], runs=runs)
-        after_intervals = state.blocks and state.last_time_s > 0 and not state.footer
-        (state.open_summary if after_intervals else state.open)(block)
-        return
-    if INTERVAL_HEADER.match(line):
-        _open_intervals(line, number, state)
-        return
-    if not state.inside or not line.strip():
-        return
-    if _read_footer(line, state):
+    try:
+        if header:
+            _open_block(header, state)
+        elif INTERVAL_HEADER.match(line):
+            _open_intervals(line, number, state)
+        elif state.inside and line.strip():
+            _read_inside(line, number, state)
+    except ValueError as error:
+        state.warnings.add(number, str(error))
+
+
+def _open_block(header: re.Match[str], state: _State) -> None:
+    block = Block(command=header["command"], runs=int(header["runs"] or 1))
+    after_intervals = state.blocks and state.last_time_s > 0 and not state.footer
+    (state.open_summary if after_intervals else state.open)(block)
+    state.header_open = header["end"] is None
+
+
+def _read_inside(line: str, number: int, state: _State) -> None:
+    """A line between a header and the end of its report."""
+    if _read_footer(line, state) or (state.header_open and _read_header_end(line, state)):
         return
     if state.footer and not state.headless:
         state.inside = False
@@ -155,6 +168,18 @@ def _read_line(line: str, number: int, state: _State) -> None:
         return
     if not _read_row(line, number, state) and not state.headless:
         state.warnings.add(number, f"not a row of perf stat: {line.strip()[:60]!r}")
+
+
+def _read_header_end(line: str, state: _State) -> bool:
+    """The rest of a command that was wrapped inside the header."""
+    state.header_open = False
+    end = _HEADER_END.match(line)
+    if end:
+        block = state.blocks[-1]
+        runs = int(end["runs"]) if end["runs"] else block.runs
+        command = f"{block.command} {end['command'].strip()}"
+        state.blocks[-1] = replace(block, command=command, runs=runs)
+    return bool(end)
 
 
 def _open_intervals(line: str, number: int, state: _State) -> None:
@@ -215,10 +240,14 @@ def _read_title(line: str, start: int, number: int, context: tuple[Place, _State
     group = GROUP.fullmatch(head)
     if group and tail:
         state.group, state.group_pmu = group["group"], group["pmu"]
+        state.unmarked = len(state.readings)
         return _read_metrics_only(f"#{tail}", number, place, state)
-    if state.headless or state.rows or state.table or not _TITLES.search(titles):
+    if state.rows or state.table or not _TITLES.search(titles):
         return False
-    state.columns = text_columns(titles, start)
+    columns = text_columns(titles, start)
+    if state.headless and not is_topdown(columns):
+        return False
+    state.columns = columns
     state.table = True
     warn_repeated(state.columns, number, state.warnings)
     return True
@@ -266,6 +295,7 @@ def _read_count(
         return False
     if state.headless and not _plausible(named.event, count["value"], metrics):
         return False
+    state.unmarked = len(state.readings)
     reading = replace(
         state.start(place, number),
         event=named.event,
@@ -325,16 +355,27 @@ def _read_metrics_only(rest: str, number: int, place: Place, state: _State) -> b
     parsed = [read_metric(part) for part in body.split("#")[1:]]
     if not parsed or None in parsed:
         return False
-    owner = replace(
-        state.start(place, number),
-        pmu=state.group_pmu,
-        running_pct=marks.running_pct,
-        stddev_pct=marks.stddev_pct,
-        group=state.group,
-    )
+    owner = replace(state.start(place, number), pmu=state.group_pmu, group=state.group)
     for value, text in (pair for pair in parsed if pair is not None):
         state.readings.append(_metric_reading(owner, value, text))
+    if marks.running_pct is not None or marks.stddev_pct is not None:
+        marked = state.readings[state.unmarked :]
+        state.readings[state.unmarked :] = [_marked(reading, marks) for reading in marked]
+        state.unmarked = len(state.readings)
     return True
+
+
+def _marked(reading: Reading, marks: Marks) -> Reading:
+    """perf prints the marks of an event behind its last metric: they hold for all of its lines."""
+    if reading.event and reading.value is None:
+        return reading
+    running = marks.running_pct if marks.running_pct is not None else reading.running_pct
+    return replace(
+        reading,
+        running_pct=running,
+        stddev_pct=marks.stddev_pct if marks.stddev_pct is not None else reading.stddev_pct,
+        status=count_status(reading.value, running) if reading.event else reading.status,
+    )
 
 
 def _plausible(event: str, value: str, metrics: list[str]) -> bool:

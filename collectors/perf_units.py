@@ -11,24 +11,25 @@ from dataclasses import dataclass
 
 COUNT = "1"
 
-# printed unit: (factor, base unit)
-_SCALES: dict[str, tuple[float, str]] = {
-    "sec": (1.0, "s"), "s": (1.0, "s"), "seconds": (1.0, "s"),
-    "msec": (1e-3, "s"), "ms": (1e-3, "s"), "usec": (1e-6, "s"), "us": (1e-6, "s"),
-    "nsec": (1e-9, "s"), "ns": (1e-9, "s"),
-    "Bytes": (1.0, "bytes"), "bytes": (1.0, "bytes"), "B": (1.0, "bytes"),
-    "KiB": (2.0**10, "bytes"), "MiB": (2.0**20, "bytes"), "GiB": (2.0**30, "bytes"),
-    "KB": (1e3, "bytes"), "MB": (1e6, "bytes"), "GB": (1e9, "bytes"),
-    "64Bytes": (64.0, "bytes"),
-    "Joules": (1.0, "J"), "J": (1.0, "J"), "mJ": (1e-3, "J"), "uJ": (1e-6, "J"),
-    "Watts": (1.0, "W"), "W": (1.0, "W"),
-    "Hz": (1.0, "Hz"), "KHz": (1e3, "Hz"), "MHz": (1e6, "Hz"), "GHz": (1e9, "Hz"),
-    "%": (1e-2, COUNT), "C": (1.0, "C"),
-    "MB/s": (1e6, "bytes/s"), "GB/s": (1e9, "bytes/s"), "MiB/s": (2.0**20, "bytes/s"),
+# printed unit: (multiplier, divisor, base unit); dividing keeps decimals exact
+_SCALES: dict[str, tuple[float, float, str]] = {
+    "sec": (1, 1, "s"), "s": (1, 1, "s"), "seconds": (1, 1, "s"),
+    "msec": (1, 1e3, "s"), "ms": (1, 1e3, "s"), "usec": (1, 1e6, "s"), "us": (1, 1e6, "s"),
+    "nsec": (1, 1e9, "s"), "ns": (1, 1e9, "s"),
+    "Bytes": (1, 1, "bytes"), "bytes": (1, 1, "bytes"), "B": (1, 1, "bytes"),
+    "KiB": (2**10, 1, "bytes"), "MiB": (2**20, 1, "bytes"), "GiB": (2**30, 1, "bytes"),
+    "KB": (1e3, 1, "bytes"), "MB": (1e6, 1, "bytes"), "GB": (1e9, 1, "bytes"),
+    "64Bytes": (64, 1, "bytes"),
+    "Joules": (1, 1, "J"), "J": (1, 1, "J"), "mJ": (1, 1e3, "J"), "uJ": (1, 1e6, "J"),
+    "Watts": (1, 1, "W"), "W": (1, 1, "W"),
+    "Hz": (1, 1, "Hz"), "KHz": (1e3, 1, "Hz"), "MHz": (1e6, 1, "Hz"), "GHz": (1e9, 1, "Hz"),
+    "%": (1, 1e2, COUNT), "C": (1, 1, "C"),
+    "MB/s": (1e6, 1, "bytes/s"), "GB/s": (1e9, 1, "bytes/s"), "MiB/s": (2**20, 1, "bytes/s"),
 }  # fmt: skip
 _RATE = re.compile(r"(?P<letter>[KMG]?)(?P<what>[A-Za-z_]*)\s*/sec")
 _RATE_FACTORS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _UNIT_AND_NAME = re.compile(r"(?P<unit>\S+(?: \S+)*?)\s{2,}(?P<name>\S.*)")
+_PERCENT_OF = re.compile(r"(?:%|percent of )(?P<whole>[a-z]+)")
 _PERCENT_WORDS = re.compile(r"(?:of all .*|(?:frontend|backend) cycles idle|.* of all .*)")
 
 
@@ -63,11 +64,11 @@ def split_metric(text: str) -> MetricName:
 def to_base(value: float, unit: str) -> tuple[float, str]:
     """The value in base units (s, bytes, Hz, J, 1/s, a fraction) and the unit's name."""
     if unit in _SCALES:
-        factor, base = _SCALES[unit]
-        return value * factor, base
-    if unit.startswith("percent of "):
-        base = "slots" if unit.removeprefix("percent of ") == "slots" else COUNT
-        return value / 100, base
+        multiplier, divisor, base = _SCALES[unit]
+        return value * multiplier / divisor, base
+    percent = _PERCENT_OF.fullmatch(unit)
+    if percent:
+        return value / 100, "slots" if percent["whole"] in ("slots", "ops") else COUNT
     rate = _RATE.fullmatch(unit)
     if rate:
         return value * _RATE_FACTORS[rate["letter"]], "1/s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moe_prof.collectors.perf_numbers import parse_grouped, parse_plain
@@ -35,12 +35,14 @@ def lakh(digits: str) -> str:
     return ",".join([*parts, tail])
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**53), st.sampled_from(LOCALES))
 def test_counts_round_trip(value: int, locale: tuple[str, str]) -> None:
     """A count printed in any locale is read back exactly."""
     assert parse_grouped(grouped(str(value), locale[0])) == value
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**50), st.sampled_from(LOCALES))
 def test_scaled_values_round_trip(cents: int, locale: tuple[str, str]) -> None:
     """A value with two decimals printed in any locale is read back exactly."""
@@ -49,12 +51,14 @@ def test_scaled_values_round_trip(cents: int, locale: tuple[str, str]) -> None:
     assert parse_grouped(text) == float(f"{cents // 100}.{cents % 100:02d}")
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**53))
 def test_indian_grouping_round_trips(value: int) -> None:
     """Groups of two before the last three digits."""
     assert parse_grouped(lakh(str(value))) == value
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1e12), st.sampled_from([".", ","]))
 def test_plain_numbers_round_trip(value: float, mark: str) -> None:
     """A number without grouping keeps its decimals under either decimal mark."""
@@ -63,6 +67,7 @@ def test_plain_numbers_round_trip(value: float, mark: str) -> None:
     assert parse_plain(text.replace(".", mark)) == float(text)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 2**40))
 def test_negative_counts_keep_their_sign(value: int) -> None:
     """A counter that was set back can be negative."""
