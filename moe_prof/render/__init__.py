@@ -1,1 +1,0 @@
-"""Rendering: from tidy rows to something that can be shown; nothing here measures."""

@@ -1,1 +1,0 @@
-"""The ``topdown`` command's parts: measured by counters where there are any, else modelled."""
