@@ -15,8 +15,8 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from moe_prof.analysis.work import count_work
 from moe_prof.collectors.base import Availability
-from moe_prof.measure.expected import layer_macs
 from moe_prof.measure.results import Measurement, PhaseTimes, VariantTiming
 from moe_prof.rows import Row, unavailable
 from moe_prof.scenario import Scenario
@@ -47,7 +47,7 @@ def timing_rows(measurement: Measurement, scenario: Scenario) -> list[Row]:
         rows += _identity_rows(timing, labels)
         rows += _error_rows(timing, measurement, labels)
         if timing.trusted:
-            rows += _time_rows(timing, layer_macs(scenario), labels)
+            rows += _time_rows(timing, count_work(scenario).macs, labels)
         else:
             reason = timing.reason or "no sample was taken"
             rows += [

@@ -147,7 +147,10 @@ def run(
     if not here.usable:
         raise UnavailableError(f"callgrind: {here.reason}; {here.remedy}")
     out_file = folder / OUT_FILE
-    out_file.unlink(missing_ok=True)
+    try:
+        out_file.unlink(missing_ok=True)
+    except OSError as error:
+        raise ToolError(f"cannot write {out_file}: {error.strerror}") from error
     command = argv(workload, caches=caches, out_file=out_file)
     result = run_tool(
         command, folder=folder, name=NAME, timeout_s=timeout_s, outputs={"profile": out_file}

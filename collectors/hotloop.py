@@ -1,8 +1,9 @@
-"""Finding the innermost loops in which a profile spends its instructions.
+"""Finding the loops in which a profile spends its instructions.
 
-A loop is a backward branch within a function, and the instructions from its target up to it; it is
-innermost when no other executed loop lies inside. Counts come from the profile, so that loops which
-never ran are not there, and the iterations are exact.
+A loop is a backward branch within a function, and the instructions from its target up to it. Each
+instruction belongs to the smallest loop around it: an outer loop holds only what its inner loops do
+not, such as the sums that are set up before and folded after a short inner loop. Counts come from
+the profile, so that loops which never ran are not there, and the iterations are exact.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ class CountedInstruction:
 
 @dataclass(frozen=True, slots=True)
 class HotLoop:
-    """One innermost loop.
+    """One loop.
 
     Attributes:
         function / object: where it is.
         start / end: addresses of its first and last instruction.
-        instructions: all of its executed instructions.
+        innermost: no other executed loop lies inside.
+        instructions: all of its executed instructions, without those of inner loops.
         iterations: times that its first instruction was executed.
         share: part of all executed instructions of the profile that are in it, 0..1.
         calls: texts of calls inside; their callees are not part of the loop.
@@ -54,6 +56,7 @@ class HotLoop:
     object: str
     start: int
     end: int
+    innermost: bool
     instructions: tuple[CountedInstruction, ...]
     iterations: int
     share: float
@@ -84,7 +87,7 @@ class HotLoops:
 
 
 def find(profile: CallgrindProfile, *, x86: bool, folder: Path) -> HotLoops:
-    """Disassemble the hottest functions of the profile and find their innermost loops.
+    """Disassemble the hottest functions of the profile and find their loops.
 
     Args:
         x86: the profiled program is x86 code (AT&T syntax is asked for).
@@ -151,7 +154,7 @@ def loops_of(
     *,
     total: int,
 ) -> list[HotLoop]:
-    """The innermost executed loops of one function.
+    """The executed loops of one function, by their first address.
 
     Args:
         code: the function's instructions by ascending address.
@@ -176,9 +179,19 @@ def loops_of(
         for start, end in _backward_branches(code, known)
         if counts.get(end, 0) > RARE_LATCH * counts.get(start, 0) > 0
     ]
+    loops = _merged(spans)
+    owner = {i.address: _smallest_around(i.address, loops) for i in code}
     return [
-        _loop(function, code, counts, span=span, total=total)
-        for span in sorted(_innermost(_merged(spans)))
+        _loop(
+            function,
+            [i for i in code if owner[i.address] == span],
+            counts,
+            span=span,
+            innermost=not any(_is_inside(other, span) for other in loops),
+            total=total,
+        )
+        for span in loops
+        if span in owner.values()
     ]
 
 
@@ -195,17 +208,16 @@ def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     ends: dict[int, int] = {}
     for start, end in spans:
         ends[start] = max(end, ends.get(start, end))
-    return list(ends.items())
+    return sorted(ends.items())
 
 
-def _innermost(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    return [
-        (start, end)
-        for start, end in spans
-        if not any(
-            other != (start, end) and start <= other[0] and other[1] <= end for other in spans
-        )
-    ]
+def _smallest_around(address: int, spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    around = [span for span in spans if span[0] <= address <= span[1]]
+    return min(around, key=lambda span: span[1] - span[0], default=None)
+
+
+def _is_inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _loop(
@@ -214,6 +226,7 @@ def _loop(
     counts: Mapping[int, int],
     *,
     span: tuple[int, int],
+    innermost: bool,
     total: int,
 ) -> HotLoop:
     start, end = span
@@ -222,13 +235,14 @@ def _loop(
             i.address, i.text, counts[i.address], i.target, i.is_branch, i.is_call
         )
         for i in code
-        if start <= i.address <= end and counts.get(i.address, 0) > 0
+        if counts.get(i.address, 0) > 0
     )  # fmt: skip
     return HotLoop(
         function=function.name,
         object=function.object,
         start=start,
         end=end,
+        innermost=innermost,
         instructions=body,
         iterations=counts[start],
         share=sum(i.count for i in body) / total if total else 0.0,

@@ -19,7 +19,7 @@ from moe_prof.collectors.cache_geometry import CacheSizes, SimulatedCaches, simu
 from moe_prof.collectors.callgrind import Counts
 from moe_prof.collectors.callgrind_format import CallgrindProfile
 from moe_prof.collectors.hotloop import HotLoop
-from moe_prof.collectors.llvm_mca import LoopThroughput
+from moe_prof.collectors.llvm_mca import LoopThroughput, Mca
 from moe_prof.collectors.scheduling_models import Target
 from moe_prof.errors import (
     InputError,
@@ -169,40 +169,39 @@ def collect_simulated(
         )
     workload = Workload(driver, scenario, variant, isa, iterations, tokens)
     simulated = simulated_caches(caches)
+    tool, result, profile = _profile(
+        workload, simulated, isa_features=isa_features, folder=folder, timeout_s=timeout_s
+    )
+    found = SimulatedCounts(
+        scenario=scenario, variant=variant, isa=isa, counts=None, scale=workload.scale,
+        source=_source(workload, simulated, tool), caches=simulated, loops=(), demand=None,
+        tools=(tool,), notes=simulated.notes, run=result,
+    )  # fmt: skip
+    if profile is None:
+        return found
+    counts = callgrind.counts(profile, forwards=iterations, scale=workload.scale)
+    found = replace(found, counts=counts)
+    return _with_loops(found, profile, workload, target, folder) if with_loops else found
+
+
+def _profile(
+    workload: Workload,
+    caches: SimulatedCaches,
+    *,
+    isa_features: Iterable[str],
+    folder: Path,
+    timeout_s: float,
+) -> tuple[Availability, ToolRun | None, CallgrindProfile | None]:
+    """Callgrind's state after the run, the run, and its profile; what failed is None."""
     tool = callgrind.availability()
     result: ToolRun | None = None
-    profile: CallgrindProfile | None = None
     try:
-        callgrind.check_isa(isa, isa_features)
-        result = callgrind.run(
-            workload.argv, caches=simulated, folder=folder, timeout_s=timeout_s
-        )  # fmt: skip
+        callgrind.check_isa(workload.isa, isa_features)
+        result = callgrind.run(workload.argv, caches=caches, folder=folder, timeout_s=timeout_s)
         check_answer(result.stdout, workload)
-        profile = callgrind.load_profile(result)
+        return tool, result, callgrind.load_profile(result)
     except (UnavailableError, ToolError, WorkloadError, InputError) as error:
-        tool = _failed(tool, error)
-    empty = SimulatedCounts(
-        scenario=scenario,
-        variant=variant,
-        isa=isa,
-        counts=None,
-        source=_source(workload, simulated, tool),
-        scale=workload.scale,
-        caches=simulated,
-        loops=(),
-        demand=None,
-        tools=(tool,),
-        notes=simulated.notes,
-        run=result,
-    )
-    if profile is None:
-        return empty
-    counted = replace(
-        empty, counts=callgrind.counts(profile, forwards=iterations, scale=workload.scale)
-    )
-    if not with_loops:
-        return counted
-    return _with_loops(counted, profile, workload, target=target, folder=folder)
+        return _failed(tool, error), result, None
 
 
 def check_answer(stdout: str, workload: Workload) -> None:
@@ -250,12 +249,12 @@ def _with_loops(
     counted: SimulatedCounts,
     profile: CallgrindProfile,
     workload: Workload,
-    *,
     target: Target,
     folder: Path,
 ) -> SimulatedCounts:
     objdump = disassembly.availability()
     mca_tool = llvm_mca.availability(target)
+    mca = _chosen_mca(target)
     notes = counted.notes
     analyses: tuple[LoopAnalysis, ...] = ()
     try:
@@ -263,7 +262,9 @@ def _with_loops(
         notes += found.notes
         per_forward = workload.scale / workload.iterations
         analyses = tuple(
-            _analyse(loop, number, mca_tool, target=target, per_forward=per_forward, folder=folder)
+            _analyse(
+                loop, number, mca, per_forward=per_forward, reason=mca_tool.reason, folder=folder
+            )
             for number, loop in enumerate(found.loops)
         )
         if not analyses:
@@ -280,22 +281,29 @@ def _with_loops(
     )
 
 
+def _chosen_mca(target: Target) -> tuple[Mca, str] | None:
+    """llvm-mca and the processor name to use, where there are both."""
+    mca = llvm_mca.find_mca()
+    if isinstance(mca, Availability):
+        return None
+    cpu = llvm_mca.choose_cpu(mca, target).name
+    return None if cpu is None else (mca, cpu)
+
+
 def _analyse(
     loop: HotLoop,
     number: int,
-    tool: Availability,
+    chosen: tuple[Mca, str] | None,
     *,
-    target: Target,
     per_forward: float,
+    reason: str,
     folder: Path,
 ) -> LoopAnalysis:
+    """The loop's bounds; ``reason`` says why there are none when no model was chosen."""
     iterations = loop.iterations * per_forward
-    mca = llvm_mca.find_mca()
-    if not tool.usable or isinstance(mca, Availability):
-        return LoopAnalysis(loop, iterations, None, tool.reason)
-    cpu = llvm_mca.choose_cpu(mca, target).name
-    if cpu is None:
-        return LoopAnalysis(loop, iterations, None, tool.reason)
+    if chosen is None:
+        return LoopAnalysis(loop, iterations, None, reason)
+    mca, cpu = chosen
     try:
         bounds = llvm_mca.run(mca, cpu, loop, folder=folder, name=f"mca-{number}")
     except (UnavailableError, ToolError, InputError) as error:
@@ -304,17 +312,21 @@ def _analyse(
 
 
 def loop_demand(analyses: Sequence[LoopAnalysis]) -> LoopDemand | None:
-    """Add the bounds of the loops up over one forward; None when no loop has any."""
+    """Add the bounds of the loops up over one forward; None when no loop has any.
+
+    Between two iterations of an outer loop its inner loops run: only its ports count.
+    """
     known = [(a, a.throughput) for a in analyses if a.throughput is not None]
     if not known:
         return None
     instructions = sum(a.iterations * t.instructions for a, t in known)
+    inner = [(a, t) for a, t in known if a.loop.innermost]
+    outer_cycles = sum(a.iterations * t.throughput_cycles for a, t in known if not a.loop.innermost)
     return LoopDemand(
         port_cycles=sum(a.iterations * t.throughput_cycles for a, t in known),
-        dependency_cycles=sum(
-            a.iterations * (t.dependency_cycles or t.throughput_cycles) for a, t in known
-        ),
-        simulated_cycles=sum(a.iterations * t.simulated_cycles for a, t in known),
+        dependency_cycles=outer_cycles
+        + sum(a.iterations * (t.dependency_cycles or t.throughput_cycles) for a, t in inner),
+        simulated_cycles=outer_cycles + sum(a.iterations * t.simulated_cycles for a, t in inner),
         coverage=sum(a.loop.share for a, _ in known),
         uops_per_instruction=sum(a.iterations * t.uops for a, t in known) / instructions,
         slots_per_instruction=sum(a.iterations * t.issue_slots for a, t in known) / instructions,

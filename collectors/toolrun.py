@@ -88,9 +88,9 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ask the group to end, then end what is left of it: a child may outlive the tool itself."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=KILL_GRACE_S)
-            return

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -26,6 +26,7 @@ from moe_prof.kernels.memory import check_memory
 from moe_prof.kernels.weights import F32, Weights
 from moe_prof.progress import SILENT, Progress
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 Shapes = dict[str, tuple[tuple[int, ...], type[np.generic]]]
 """Shape and dtype of each array of a named tuple."""
 Repeat = Callable[[int, F32, F32], None]
@@ -79,18 +80,18 @@ class NumbaBackend:
     def run(self, x: F32, out: F32) -> None:
         """One forward: x (N, D) f32 into out (N, D) f32."""
         with _running_on(self._threads):
-            self._repeat(1, x, out)
+            self._repeat(1, _writable(x), out)
         self._last_tokens = x.shape[0]
 
     def time_batches(
         self, x: F32, out: F32, iterations: int, batches: int
     ) -> npt.NDArray[np.float64]:
         """Seconds of each batch; the iterations are counted inside compiled code."""
-        times_s = np.empty(batches)
+        times_s, tokens = np.empty(batches), _writable(x)
         with _running_on(self._threads):
             for batch in range(batches):
                 start_ns = time.perf_counter_ns()
-                self._repeat(iterations, x, out)
+                self._repeat(iterations, tokens, out)
                 times_s[batch] = (time.perf_counter_ns() - start_ns) * 1e-9
         self._last_tokens = x.shape[0]
         return times_s
@@ -168,13 +169,13 @@ def _layer(w: Weights) -> Layer:
     largest_bias = float(np.abs(w.bias).max())
     return Layer(
         columns=np.ascontiguousarray(w.router.T),
-        bias=w.bias,
-        gate=w.gate,
-        up=w.up,
-        down=w.down,
-        gate_scale=w.gate_scale_per_channel,
-        up_scale=w.up_scale_per_channel,
-        down_scale=w.down_scale_per_channel,
+        bias=_writable(w.bias),
+        gate=_writable(w.gate),
+        up=_writable(w.up),
+        down=_writable(w.down),
+        gate_scale=_writable(w.gate_scale_per_channel),
+        up_scale=_writable(w.up_scale_per_channel),
+        down_scale=_writable(w.down_scale_per_channel),
         top_k=w.top_k,
         softmax=w.score == "softmax",
         n_group=w.n_group,
@@ -184,6 +185,24 @@ def _layer(w: Weights) -> Layer:
         error_per_norm=0.25 * (w.d_model + 8) * 2.0**-24 * largest_norm,
         error_floor=2.0**-21 * (1 + largest_bias),
     )
+
+
+class _Memory:
+    """The memory of an array, offered as writable."""
+
+    def __init__(self, array: npt.NDArray[Scalar]) -> None:
+        address = array.__array_interface__["data"][0]
+        self.__array_interface__ = array.__array_interface__ | {"data": (address, False)}
+        self._owner = array
+
+
+def _writable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """The array itself, or a view that passes for writable.
+
+    Numba would compile everything once more for every combination of read-only arrays. Nothing
+    writes to x or to the weights.
+    """
+    return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
 def _scratch_shapes(w: Weights, slots: int, tokens: int) -> Shapes:

@@ -29,8 +29,8 @@ whose int32 sum cannot overflow."""
 class Weights:
     """The weights of one layer: E routed experts and, last, a shared one where ``has_shared``.
 
-    D is d_model, H is d_ff, S is 1 with a shared expert and 0 without. Arrays that are not in C
-    order are copied; nothing is ever cast.
+    D is d_model, H is d_ff, S is 1 with a shared expert and 0 without. Arrays that are not aligned
+    and in C order are copied; nothing is ever cast.
 
     Attributes:
         router: (E, D) f32.
@@ -183,7 +183,7 @@ def _checked(
     shape_text: str = "",
     least: int = 1,
 ) -> npt.NDArray[Scalar]:
-    """The array in C order, after checks of type, dtype, shape and finiteness (None: any size)."""
+    """The array, aligned and in C order, after checks of type, dtype, shape and finiteness."""
     if not isinstance(value, np.ndarray):
         raise InputError(f"{name}: a NumPy array is needed, got {type(value).__name__}")
     if value.dtype != dtype:
@@ -194,7 +194,7 @@ def _checked(
     if not any(_matches(value.shape, shape, least) for shape in shapes):
         wanted = shape_text or " or ".join(str(shape) for shape in shapes)
         raise InputError(f"{name}: shape is {value.shape}, {wanted} is needed")
-    array: npt.NDArray[Scalar] = np.ascontiguousarray(value)
+    array: npt.NDArray[Scalar] = np.require(value, requirements=["C", "ALIGNED", "ENSUREARRAY"])
     if np.issubdtype(dtype, np.floating) and not bool(np.isfinite(array).all()):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(f"{name}: not finite at {where} ({array[where]}); all must be finite")
@@ -219,4 +219,4 @@ def _check_reduction(label: str, length: int) -> None:
 def _per_channel(scale: F32, width: int) -> F32:
     if scale.ndim == 2:
         return scale
-    return np.ascontiguousarray(np.broadcast_to(scale[:, None], (scale.shape[0], width)))
+    return np.repeat(scale[:, None], width, axis=1)

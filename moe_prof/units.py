@@ -15,6 +15,14 @@ def time_text(value_s: float) -> str:
     return f"{digits_text(value_s / 1e-9)} ns" if value_s else "0 s"
 
 
+def time_range_text(low_s: float, high_s: float) -> str:
+    """Two times with the larger one's unit: ``28.1 .. 29.3 ms``."""
+    for size, unit in _TIME_STEPS:
+        if abs(high_s) >= size:
+            return f"{digits_text(low_s / size)} .. {digits_text(high_s / size)} {unit}"
+    return f"{digits_text(low_s / 1e-9)} .. {digits_text(high_s / 1e-9)} ns"
+
+
 def count_text(value: float) -> str:
     """A count with an SI letter: ``63.4 M``."""
     for size, letter in _SI_STEPS:

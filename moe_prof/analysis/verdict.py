@@ -28,6 +28,7 @@ IMBALANCE_MIN = 1.2
 BRANCH_MIN = 0.2
 FRONTEND_MIN = 0.25
 ROOFLINE_MIN = 0.7
+CHAIN_MARGIN = 1.1
 BACKEND_CAUSE_MIN = 0.25
 RETIRING_MIN = 0.5
 
@@ -184,7 +185,7 @@ def _core(e: Evidence) -> Verdict | None:
     if e.port_cycles is None or e.dependency_cycles is None:
         return None
     share = f"Core_Bound {share_text(e.core)} of slots"
-    if e.dependency_cycles > e.port_cycles:
+    if e.dependency_cycles > CHAIN_MARGIN * e.port_cycles:
         return Verdict(
             "dependency_bound",
             f"{share}; the loop's dependency chain needs {e.dependency_cycles:.3g} cycles, its "

@@ -1,5 +1,7 @@
 """The commands, in the order in which ``--help`` names them."""
 
 from moe_prof.commands.base import Command
+from moe_prof.commands.bench import Bench
+from moe_prof.commands.topdown import Topdown
 
-COMMANDS: tuple[Command, ...] = ()
+COMMANDS: tuple[Command, ...] = (Topdown(), Bench())

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from moe_prof.analysis.work import count_work
 from moe_prof.kernels.inputs import random_tokens, random_weights
 from moe_prof.kernels.oracle import reference
 from moe_prof.scenario import Scenario
@@ -22,9 +23,8 @@ SHARE_OF_LIMIT = 0.1
 
 
 def layer_macs(scenario: Scenario) -> int:
-    """Useful multiply-accumulates of one forward: router, and K + 1 experts a token."""
-    n, d, h, e, k = scenario.shape
-    return n * (d * e + 3 * d * h * (k + 1))
+    """Useful multiply-accumulates of one forward."""
+    return count_work(scenario).macs
 
 
 def save_expected(

@@ -7,21 +7,21 @@ variant at hand; the others go on in a new process.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from moe_prof import errors
+from moe_prof.analysis.work import count_work
 from moe_prof.errors import MoeProfError, WorkloadError
 from moe_prof.kernels.build import build
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.measure import schedule
 from moe_prof.measure.child import Child, ending_text
-from moe_prof.measure.expected import layer_macs, save_expected
-from moe_prof.measure.protocol import Mode, WorkerRequest
+from moe_prof.measure.expected import save_expected
+from moe_prof.measure.protocol import Mode, Rounds, WorkerRequest
 from moe_prof.measure.records import Record
 from moe_prof.measure.results import (
     DEFAULT_BUDGET_S,
@@ -43,6 +43,9 @@ SETUP_SHARE = 0.4
 RESERVE_SHARE = 0.05
 """Of a hard time limit, what is kept for ending processes and writing the result."""
 CLOSE_S = 10.0
+SOFT_SLACK = 1.25
+PYTHON_LOAD_S = 1.5
+"""What preparing a variant in Python takes when it has been compiled before, cautiously."""
 
 
 class OutOfTimeError(Exception):
@@ -75,16 +78,17 @@ def measure(
     """Time the variants of ``request``; Ctrl-C ends it early with what was measured so far.
 
     Args:
-        folder: where the workers' logs stay; a temporary folder by default.
+        folder: where what the workers printed stays; nowhere by default.
 
     Raises:
         BuildError: the kernels cannot be built.
         UsageError: the request cannot be met (memory, plan factory).
         WorkloadError: a worker died before any variant was at hand.
     """
-    with _scratch(folder) as scratch:
-        run = _Run(request, "time", progress, scratch)
+    with tempfile.TemporaryDirectory(prefix="moe_prof-") as scratch:
+        run = _Run(request, "time", progress, Path(scratch))
         run.guarded()
+        _keep_logs(Path(scratch), folder)
     return run.measurement()
 
 
@@ -99,9 +103,10 @@ def measure_phases(
         WorkloadError: a worker died before any variant was at hand.
         KeyboardInterrupt: Ctrl-C, after the worker has been ended.
     """
-    with _scratch(folder) as scratch:
-        run = _Run(request, "phases", progress, scratch)
+    with tempfile.TemporaryDirectory(prefix="moe_prof-") as scratch:
+        run = _Run(request, "phases", progress, Path(scratch))
         run.guarded()
+        _keep_logs(Path(scratch), folder)
     if run.interrupted:
         raise KeyboardInterrupt
     return tuple(record.phase_times() for record in run.records.values())
@@ -118,7 +123,7 @@ class _Run:
         self._progress = progress
         self._scratch = scratch
         self._clock = Clock(request.max_time_s)
-        self._macs = layer_macs(request.scenario)
+        self._macs = count_work(request.scenario).macs
         self._checked_tokens = 0
         self._processes: set[int] = set()
         self._index = -1
@@ -206,7 +211,8 @@ class _Run:
                     setup_s = time.monotonic() - started_s
                     plan = self._plan(setup_s, left, fixed)
                     planned = plan.processes
-                    child.send(plan.rounds)
+                    limit_s = None if fixed is not None else plan.share_s * self._slack()
+                    child.send(Rounds(plan.rounds, limit_s).to_json())
                 elif event["event"] == "done":
                     child.wait(CLOSE_S)
                     return planned
@@ -221,11 +227,10 @@ class _Run:
             mode=self._mode,
             shape=self._request.scenario.shape,
             seed=self._request.seed,
-            threads=self._request.threads,
             min_sample_s=self._request.min_sample_s,
             plan_factory=self._request.plan_factory,
             expected=str(self._scratch / "expected.npz"),
-            jobs=tuple(record.worker_job() for record in reversed(pending)),
+            jobs=tuple(record.worker_job(self._request.threads) for record in reversed(pending)),
         )
 
     def _next_event(self, child: Child) -> dict[str, Any] | None:
@@ -303,20 +308,28 @@ class _Run:
         elif self._step == "phases":
             self._progress.step(f"{label}: phase timers of {self._variant}")
         elif self._step == "prepare":
-            self._progress.step(f"{label}: preparing and checking {self._variant} ({process})")
+            what = self._variant if self._index == 0 else f"again (process {process})"
+            self._progress.step(f"{label}: preparing and checking {what}")
 
     def _plan(self, setup_s: float, left: int, fixed: int | None) -> schedule.Schedule:
         active = [record for record in self.records.values() if record.active]
         if fixed is not None:
-            return schedule.Schedule(left, {record.job.variant: fixed for record in active})
+            return schedule.Schedule(left, {record.job.variant: fixed for record in active}, 0.0)
+        setup_s -= self._compile_s()
         costs = [
             schedule.Cost(record.job.variant, record.sample_s, len(record.samples_s))
             for record in active
             if record.sample_s is not None
         ]
+        if not self._clock.hard and self._index == 0:
+            self._clock.budget_s += self._compile_s()
         final_check_s = sum(record.forward_s or 0.0 for record in active)
+        budget_s = self._clock.left_s - final_check_s
+        if not self._clock.hard:
+            # A wish for about 20 s gives way to intervals, as long as these take no longer.
+            budget_s = max(budget_s, min(schedule.interval_s(costs), DEFAULT_BUDGET_S))
         plan = schedule.plan(
-            self._clock.left_s - final_check_s, costs, setup_s=setup_s + final_check_s,
+            budget_s, costs, setup_s=setup_s + final_check_s,
             processes=left, at_least=0 if self._clock.hard else 1,
         )  # fmt: skip
         for record in active:
@@ -325,6 +338,18 @@ class _Run:
                     "no_time", f"a sample takes {record.sample_s:.3g} s, too long for the limit"
                 )
         return plan
+
+    def _slack(self) -> float:
+        """By how much rounds may exceed their share of the time."""
+        return 1.0 if self._clock.hard else SOFT_SLACK
+
+    def _compile_s(self) -> float:
+        """Time that the first process spent on compiling Python variants; later ones load them."""
+        return sum(
+            max(0.0, (record.prepare_s or 0.0) - PYTHON_LOAD_S)
+            for name, record in self.records.items()
+            if self._index == 0 and _is_python(name)
+        )
 
     def _drop_unmeasured(self, status: Status, reason: str) -> None:
         for record in self.records.values():
@@ -336,13 +361,14 @@ def _is_python(variant: str) -> bool:
     return variant in BY_NAME and BY_NAME[variant].language == "numba"
 
 
-@contextmanager
-def _scratch(folder: Path | None) -> Iterator[Path]:
-    if folder is not None:
-        yield folder
+def _keep_logs(scratch: Path, folder: Path | None) -> None:
+    """Copy what the workers printed, where they printed anything."""
+    printed = [log for log in sorted(scratch.glob("worker-*.log")) if log.stat().st_size]
+    if folder is None or not printed:
         return
-    with tempfile.TemporaryDirectory(prefix="moe_prof-") as name:
-        yield Path(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for log in printed:
+        shutil.copy(log, folder / log.name)
 
 
 def _error(event: dict[str, Any]) -> MoeProfError:

@@ -1,7 +1,7 @@
 """What the parent and a worker process say to each other: one JSON object a line.
 
-Parent to worker: a :class:`WorkerRequest`, then, after ``ready``, the rounds: a map from variant to
-samples. Worker to parent: events, each with ``event`` and, where it is about one, ``variant``:
+Parent to worker: a :class:`WorkerRequest`, then, after ``ready``, a :class:`Rounds`. Worker to
+parent: events, each with ``event`` and, where it is about one, ``variant``:
 
 =============  ===================================================================================
 ``starting``   a step of a variant begins: step (prepare, verify, calibrate, sample, close, phases)
@@ -34,9 +34,28 @@ class WorkerJob:
 
     variant: str
     isa: str | None
+    threads: int
     rel_rmse: float
     worst_token: float
     loops: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The samples to take: how many of each variant.
+
+    Attributes:
+        samples: number by variant.
+        limit_s: no round begins later than this, None without limit. Rounds that take longer than
+            calibration promised (a busy machine) then cost samples and not the time of others.
+    """
+
+    samples: Mapping[str, int]
+    limit_s: float | None
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON types."""
+        return {"samples": dict(self.samples), "limit_s": self.limit_s}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +72,6 @@ class WorkerRequest:
     mode: Mode
     shape: tuple[int, int, int, int, int]
     seed: int
-    threads: int
     min_sample_s: float
     plan_factory: str
     expected: str

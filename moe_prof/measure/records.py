@@ -41,10 +41,12 @@ class Record:
         if self.active:
             self.status, self.reason = status, reason
 
-    def worker_job(self) -> WorkerJob:
+    def worker_job(self, threads: int) -> WorkerJob:
         """The job for a worker, with the loops of an earlier one."""
         job = self.job
-        return WorkerJob(job.variant, job.isa, job.rel_rmse, job.worst_token, self.loops)
+        return WorkerJob(
+            job.variant, job.isa, job.threads or threads, job.rel_rmse, job.worst_token, self.loops
+        )
 
     def prepared(self, event: Mapping[str, Any]) -> None:
         """What runs, in the plan's own words."""

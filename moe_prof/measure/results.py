@@ -30,11 +30,13 @@ class Job:
     Attributes:
         variant: its name.
         isa: the instruction-set path to force, None for the best.
+        threads: its threads, None for the request's.
         rel_rmse / worst_token: largest accepted relative RMSE over all values / of one token.
     """
 
     variant: str
     isa: str | None = None
+    threads: int | None = None
     rel_rmse: float = 1e-3
     worst_token: float = 5e-3
 
@@ -46,7 +48,7 @@ class Request:
     Attributes:
         scenario: the workload's shape.
         jobs: the variants, in the order of the report.
-        threads: threads of each variant.
+        threads: threads of each variant, unless its job says otherwise.
         seed: of weights and tokens.
         repeat: rounds to measure, over all worker processes; None: as many as the time allows.
         max_time_s: bound of the whole measurement, None: about ``DEFAULT_BUDGET_S``, exceeded

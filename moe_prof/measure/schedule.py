@@ -16,6 +16,9 @@ from moe_prof.stats import MIN_SAMPLES
 ROUNDS_PER_PROCESS = 20
 """Rounds beyond which more of them narrow the interval less than another process would."""
 
+ROUNDING = 1e-6
+"""So that six times a cost pays for six samples and not for 5.999."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -38,10 +41,12 @@ class Schedule:
     Attributes:
         processes: processes that fit, this one included.
         rounds: samples of each variant in this process.
+        share_s: time that the budget leaves for these samples.
     """
 
     processes: int
     rounds: Mapping[str, int]
+    share_s: float
 
     @property
     def total(self) -> int:
@@ -69,7 +74,12 @@ def plan(
     """
     count = _processes_that_fit(budget_s, costs, setup_s, processes)
     share_s = max(0.0, budget_s - (count - 1) * setup_s) / count
-    return Schedule(count, _rounds(share_s, costs, count, at_least))
+    return Schedule(count, _rounds(share_s, costs, count, at_least), share_s)
+
+
+def interval_s(costs: Sequence[Cost]) -> float:
+    """Time for the samples that every variant's interval still needs, in one process."""
+    return sum(cost.sample_s * _needed(cost, 1) for cost in costs)
 
 
 def split(repeat: int, processes: int) -> list[int]:
@@ -107,7 +117,7 @@ def _rounds(share_s: float, costs: Sequence[Cost], processes: int, at_least: int
     left_s = share_s
     rounds: dict[str, int] = {}
     for cost in cheapest_first:
-        affordable = int(max(0.0, left_s) / cost.sample_s)
+        affordable = int(max(0.0, left_s) / cost.sample_s + ROUNDING)
         rounds[cost.variant] = max(at_least, min(_needed(cost, processes), affordable))
         left_s -= rounds[cost.variant] * cost.sample_s
     for _sweep in range(2):  # the second gives away what was too little for the slow ones

@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any, NoReturn
@@ -29,7 +29,7 @@ from moe_prof.kernels.info import PHASES
 from moe_prof.kernels.inputs import random_tokens, random_weights
 from moe_prof.kernels.oracle import errors
 from moe_prof.measure.plans import MeasuredPlan, load_factory
-from moe_prof.measure.protocol import WorkerJob, WorkerRequest
+from moe_prof.measure.protocol import Rounds, WorkerJob, WorkerRequest
 from moe_prof.measure.schedule import is_due
 from moe_prof.scenario import Scenario
 
@@ -91,7 +91,7 @@ class Worker:
                         self._calibrate(job, plan)
                         self._plans[job.variant] = plan
             self._emit("ready")
-            self._sample_rounds(json.loads(sys.stdin.readline()))
+            self._sample_rounds(Rounds(**json.loads(sys.stdin.readline())))
             for job in self._request.jobs:
                 if job.variant in self._plans:
                     with self._blaming(job.variant):
@@ -119,7 +119,7 @@ class Worker:
             self._factory(
                 job.variant,
                 self._weights,
-                threads=self._request.threads,
+                threads=job.threads,
                 isa=job.isa,
                 max_tokens=max(1, len(self._x)),
                 build="phases" if self._request.mode == "phases" else "release",
@@ -163,16 +163,20 @@ class Worker:
             sample_s=total_s * (1 + _warmup_loops(loops) / loops),
         )  # fmt: skip
 
-    def _sample_rounds(self, rounds: Mapping[str, int]) -> None:
+    def _sample_rounds(self, rounds: Rounds) -> None:
         """Each round takes one sample of every variant that is due, in rotating order."""
-        names = [name for name in self._plans if rounds.get(name, 0) > 0]
-        total = max((rounds[name] for name in names), default=0)
+        samples = rounds.samples
+        names = [name for name in self._plans if samples.get(name, 0) > 0]
+        total = max((samples[name] for name in names), default=0)
+        limit_s = math.inf if rounds.limit_s is None else time.monotonic() + rounds.limit_s
         gc.collect()
         gc.disable()
         for index in range(total):
+            if index and time.monotonic() > limit_s:
+                break
             first = index % len(names)
             for name in (*names[first:], *names[:first]):
-                if name in self._plans and is_due(index, rounds[name], total):
+                if name in self._plans and is_due(index, samples[name], total):
                     with self._blaming(name):
                         self._sample(name, index)
         gc.enable()

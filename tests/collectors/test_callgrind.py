@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,6 +90,15 @@ def test_a_valgrind_that_fails_is_not_usable(monkeypatch, tmp_path):
     assert callgrind.availability().reason == (
         "valgrind does not start: valgrind: failed to start tool"
     )
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_an_unwritable_folder_is_one_clear_error(tmp_path):
+    """The folder is named."""
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    with pytest.raises(ToolError, match="file/sub"):
+        callgrind.run(["true"], caches=CACHES, folder=blocker / "sub", timeout_s=10)
 
 
 def test_a_good_run_passes():

@@ -72,14 +72,26 @@ def nested(inner: int, outer: int) -> list[HotLoop]:
     return loops_of(F, code, counts, total=2 * inner + 2 * outer)
 
 
-def test_only_the_innermost_loop_of_a_nest_is_given():
-    """The outer loop holds another loop."""
-    assert [(loop.start, loop.end) for loop in nested(100, 10)] == [(4, 8)]
+def test_a_nest_is_two_loops():
+    """Inner and outer, told apart."""
+    assert [(loop.start, loop.end, loop.innermost) for loop in nested(100, 10)] == [
+        (0, 12, False),
+        (4, 8, True),
+    ]
+
+
+def test_an_instruction_belongs_to_its_smallest_loop():
+    """The shares of a nest add up to everything, without counting the inner part twice."""
+    outer, inner = nested(100, 10)
+    assert ([i.text for i in outer.instructions], outer.share + inner.share) == (
+        ["outer", "jne 0 <f>"],
+        1.0,
+    )
 
 
 def test_a_loop_that_never_ran_is_not_there():
     """Without its inner loop's executions, the outer one is innermost."""
-    assert [(loop.start, loop.end) for loop in nested(0, 10)] == [(0, 12)]
+    assert [(loop.start, loop.innermost) for loop in nested(0, 10)] == [(0, True)]
 
 
 def test_a_rare_way_back_does_not_stretch_the_loop():

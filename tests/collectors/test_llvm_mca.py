@@ -27,7 +27,7 @@ def loop(*code: tuple[int, str, int | None], count: int = 10) -> HotLoop:
         for a, text, target in code
     )
     calls = tuple(i.text for i in body if i.is_call)
-    return HotLoop("f", "/o", body[0].address, body[-1].address, body, count, 1.0, calls)
+    return HotLoop("f", "/o", body[0].address, body[-1].address, True, body, count, 1.0, calls)
 
 
 def fake_mca(folder: Path, name: str, version: str) -> None:

@@ -24,7 +24,8 @@ from moe_prof.collectors.simulate import (
     collect_simulated,
     loop_demand,
 )
-from moe_prof.errors import ToolError, UsageError
+from moe_prof.errors import BuildError, ToolError, UsageError
+from moe_prof.kernels.build import build
 from moe_prof.machine import read
 from moe_prof.scenario import Scenario
 from tests.collectors.fixture_files import FIXTURES, recorded
@@ -207,7 +208,7 @@ def analysis(iterations: float, block: float, steady: float, *, chain: bool) -> 
     report = parse_mca(recorded("llvm_mca/dot-14.json"))
     report = replace(report, block_rthroughput=block, bottleneck=bottleneck if chain else None)
     bounds = llvm_mca.interpret(report, cpu="icelake-server", steady_cycles=steady)
-    loop = HotLoop("f", "/o", 0, 9, (), 1, 0.4, ())
+    loop = HotLoop("f", "/o", 0, 9, True, (), 1, 0.4, ())
     return LoopAnalysis(loop, iterations, bounds, "")
 
 
@@ -220,6 +221,14 @@ def test_demands_are_weighted_by_iterations():
         10 * 2 + 100 * 5,
         10 * 2 + 100 * 5,
     )
+
+
+def test_an_outer_loop_has_no_chain():
+    """Its inner loops run between two iterations: only its ports are a bound."""
+    found = analysis(100, 2.0, 5.0, chain=True)
+    demand = loop_demand([replace(found, loop=replace(found.loop, innermost=False))])
+    assert demand is not None
+    assert (demand.dependency_cycles, demand.simulated_cycles) == (200, 200)
 
 
 def test_coverage_is_of_the_modelled_loops():
@@ -240,3 +249,27 @@ def test_uops_and_slots_are_weighted_by_instructions():
 def test_no_bounds_no_demand():
     """None, not zero cycles."""
     assert loop_demand([]) is None
+
+
+@pytest.mark.slow
+def test_the_native_driver_marks_its_region(tmp_path):
+    """moe_bench's scalar path: one load pair a MAC; what the region costs once is below 0.1 %."""
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    try:
+        driver = build().driver("portable")
+    except BuildError as error:
+        pytest.skip(f"the kernels do not build: {error}")
+    scenario = Scenario(4, 256, 128, 8, 2)
+    macs = 4 * (8 * 256 + 3 * 3 * 256 * 128)
+    found = [
+        collect_simulated(
+            driver, scenario, "scalar", "portable", caches=CACHES, iterations=n,
+            target=Target(read().architecture, None), timeout_s=120.0, folder=tmp_path / str(n),
+        )
+        for n in (1, 2)
+    ]  # fmt: skip
+    if found[0].counts is None and "marks no region" in found[0].tool("callgrind").reason:
+        pytest.skip(found[0].tool("callgrind").reason)
+    assert 2 * macs <= found[0].counts.loads <= 2.5 * macs
+    assert found[1].counts.instructions == pytest.approx(found[0].counts.instructions, rel=1e-3)

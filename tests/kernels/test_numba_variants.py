@@ -1,5 +1,6 @@
 """What is particular to the numba variants: threads, slices, timing, cache, import."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ from moe_prof import kernels
 from moe_prof.errors import InputError, UnavailableError, UsageError
 from moe_prof.kernels import numba_variants
 from moe_prof.kernels.jit import compile as jit_compile
+from moe_prof.kernels.jit.buckets import repeat_buckets
+from moe_prof.kernels.jit.tokens import repeat_tokens
 from moe_prof.kernels.oracle import errors, reference, routing
 from tests.kernels.layers import layer
 
@@ -93,6 +96,20 @@ def test_timing_computes_the_result(name):
     assert times_s.shape == (3,)
     assert (times_s > 0).all()
     assert errors(out, reference(w, x)).rel_rmse < 1e-6
+
+
+def test_read_only_arrays_are_not_compiled_for_again(name):
+    """Read-only weights and tokens run through what is compiled already, with the same result."""
+    w, x = layer()
+    expected, actual = np.empty_like(x), np.empty_like(x)
+    prepare(name, w).run(x, expected)
+    compiled = len(repeat_tokens.signatures), len(repeat_buckets.signatures)
+    read_only = {"gate": w.gate.copy(), "bias": w.bias.copy(), "up_scale": w.up_scale.copy()}
+    for array in (x, *read_only.values()):
+        array.setflags(write=False)
+    prepare(name, dataclasses.replace(w, **read_only)).run(x, actual)
+    assert actual.tolist() == expected.tolist()
+    assert (len(repeat_tokens.signatures), len(repeat_buckets.signatures)) == compiled
 
 
 def test_phase_timers_are_unavailable(name):

@@ -42,6 +42,17 @@ def test_other_orders_are_copied():
     assert w.down.tolist() == given["down"].tolist()
 
 
+def test_unaligned_arrays_are_copied():
+    """An array that starts between elements becomes aligned, with the same values."""
+    given = arrays()
+    raw = np.zeros(given["bias"].nbytes + 1, np.uint8)
+    unaligned = raw[1:].view(np.float32)
+    unaligned[:] = given["bias"]
+    w = Weights(**(given | {"bias": unaligned}))
+    assert w.bias.flags.aligned
+    assert w.bias.tolist() == given["bias"].tolist()
+
+
 def test_without_a_shared_expert():
     """Without the shared expert the arrays hold E experts."""
     given = arrays()

@@ -1,13 +1,15 @@
 """Plans without kernels for the tests of measuring; a plan's name says how it misbehaves.
 
-``good`` answers as the oracle does; ``NAME-at-STEP`` does NAME (crash, hang, raise, exit) at STEP
-(prepare, forward, time, close); ``wrong`` is off by a factor, ``nan`` gives NaN, ``drifts`` is
-right once; ``slow`` takes real time. Times are invented, so that the tests are fast.
+``good`` answers as the oracle does; ``NAME-at-STEP`` does NAME (crash, hang, raise, lack, exit) at
+STEP (prepare, forward, time, timers, close); ``wrong`` is off by a factor, ``nan`` gives NaN,
+``drifts`` is right once; ``slow`` takes real time, ``compiles`` takes long to prepare in the first
+process. All other times are invented, so that the tests are fast.
 """
 
 import os
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from moe_prof.kernels.oracle import reference
 
 FORWARD_S = {"good": 2e-3, "fast": 1e-3, "scalar": 4e-3, "autovec": 3e-3}
 SLOW_S = 0.3
+COMPILE_S = 1.5
 
 
 def misbehave(deed):
@@ -42,6 +45,15 @@ class FakePlan:
         self.info = PlanInfo(variant=name, isa=isa or "fake", threads=threads, max_tokens=8)
         self.generator = np.random.default_rng(len(name))
         self.at("prepare")
+        if name == "compiles":
+            self.compile_once()
+
+    def compile_once(self):
+        """Take long unless a former process has left its mark."""
+        mark = Path(os.environ["FAKE_PLANS_MARK"])
+        if not mark.exists():
+            mark.touch()
+            time.sleep(COMPILE_S)
 
     def at(self, step):
         """Misbehave when this is the step."""
@@ -90,3 +102,9 @@ def factory(name, weights, *, threads, isa, max_tokens, build):
 def stumbles(name, weights, *, threads, isa, max_tokens, build):
     """A factory with a mistake of its own."""
     raise ZeroDivisionError("a mistake in the factory")
+
+
+def scripted(name, weights, *, threads, isa, max_tokens, build):
+    """The plan whose behaviour FAKE_PLANS (``variant=plan,...``) gives to a variant's name."""
+    script = dict(pair.split("=") for pair in os.environ["FAKE_PLANS"].split(",") if pair)
+    return FakePlan(script.get(name, name), weights, threads, isa)

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from moe_prof.errors import UsageError, WorkloadError
-from moe_prof.measure import measure, measure_phases
+from moe_prof.measure import measure, measure_phases, parent
 from moe_prof.measure.child import ending_text
 from moe_prof.progress import Progress
 
@@ -154,6 +154,23 @@ def test_fewer_rounds_are_noted(request_for):
     assert slow.note == f"{len(slow.samples_s)} of {len(good.samples_s)} rounds to fit the time"
 
 
+def test_compiling_once_is_not_counted_as_setup(request_for, monkeypatch, tmp_path):
+    """A Python variant that compiles in the first process leaves time for the other processes."""
+    monkeypatch.setenv("FAKE_PLANS", "numba-parallel=compiles")
+    monkeypatch.setenv("FAKE_PLANS_MARK", str(tmp_path / "compiled"))
+    monkeypatch.setattr(parent, "PYTHON_LOAD_S", 0.0)
+    monkeypatch.setattr(parent, "DEFAULT_BUDGET_S", 3.0)
+    changes = {"repeat": None, "processes": 3, "plan_factory": "fake_plans:scripted"}
+    assert measure(request_for("numba-parallel", **changes)).processes == 3
+
+
+def test_interval_comes_before_the_wished_time(request_for, monkeypatch):
+    """Without a limit, six samples are taken even where the wish would allow two."""
+    monkeypatch.setattr(parent, "DEFAULT_BUDGET_S", 2.0)
+    (slow,) = measure(request_for("slow", repeat=None, processes=1)).timings
+    assert len(slow.samples_s) == 6
+
+
 def test_limit_reached_while_preparing(request_for):
     """What hangs until the limit is named; the measurement ends in time, with a result."""
     started_s = time.monotonic()
@@ -194,14 +211,14 @@ def test_killed_parent_leaves_no_orphan(request_for, tmp_path):
     )
     root = HERE.parent.parent.parent
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(root)])}
-    with subprocess.Popen([sys.executable, str(script)], env=environment) as parent:
+    with subprocess.Popen([sys.executable, str(script)], env=environment) as doomed:
         workers = []
         deadline_s = time.monotonic() + 30
         while not workers and time.monotonic() < deadline_s:
             time.sleep(0.2)
-            workers = psutil.Process(parent.pid).children()
+            workers = psutil.Process(doomed.pid).children()
         time.sleep(1.0)  # let it ask for its death signal
-        parent.kill()
+        doomed.kill()
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert workers
     assert alive == []
@@ -214,7 +231,7 @@ def test_progress_is_told(request_for, capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "3,16,8,4,2: computing the oracle's answer",
-        "3,16,8,4,2: preparing and checking good (1)",
+        "3,16,8,4,2: preparing and checking good",
         "3,16,8,4,2: timing, interleaved (process 1)",
     ]
 

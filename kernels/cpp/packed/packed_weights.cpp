@@ -1,0 +1,110 @@
+#include "packed_weights.h"
+
+#include <algorithm>
+#include <vector>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+#include "../parallel.h"
+
+namespace moe {
+namespace packed {
+namespace {
+
+std::size_t divide_up(std::size_t n, std::size_t step) { return (n + step - 1) / step; }
+
+// Asks for large pages: experts are visited in no order, and a TLB miss per 4 KB would cost more
+// than the panel's arithmetic. Only advice; nothing depends on the answer.
+void advise_large_pages(uint8_t *data, std::size_t size) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    constexpr std::uintptr_t page = 1u << 21;
+    const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
+    const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(data) + size) / page * page;
+    if (begin < end) {
+        madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+    }
+#else
+    (void)data;
+    (void)size;
+#endif
+}
+
+} // namespace
+
+ExpertShape::ExpertShape(const moe_microkernels &mk, const moe_weights &w)
+    : d_model(static_cast<std::size_t>(w.d_model)), d_ff(static_cast<std::size_t>(w.d_ff)),
+      gate_up_panels(divide_up(d_ff, mk.nr / 2)), down_panels(divide_up(d_model, mk.nr)),
+      gate_up_panel_bytes(mk.panel_bytes(d_model)), down_panel_bytes(mk.panel_bytes(d_ff)),
+      h_padded(gate_up_panels * mk.nr / 2), d_padded(down_panels * mk.nr),
+      expert_bytes(gate_up_panels * gate_up_panel_bytes + down_panels * down_panel_bytes) {}
+
+PackedWeights::PackedWeights(const moe_microkernels &mk, const moe_weights &w, int32_t threads)
+    : shape(mk, w), router_nr_(mk.router_nr),
+      router_panels_(divide_up(static_cast<std::size_t>(w.num_experts), mk.router_nr)),
+      experts_(static_cast<std::size_t>(w.num_experts + w.has_shared) * shape.expert_bytes),
+      gate_up_scales_(static_cast<std::size_t>(w.num_experts + w.has_shared) * 2 * shape.h_padded),
+      down_scales_(static_cast<std::size_t>(w.num_experts + w.has_shared) * shape.d_padded),
+      router_(router_panels_ * shape.d_model * router_nr_) {
+    advise_large_pages(experts_.data(), experts_.size());
+    pack_router(w);
+    run_team(threads, [&](int32_t thread, int32_t team) {
+        const Share share = static_share(w.num_experts + w.has_shared, thread, team);
+        for (int64_t e = share.begin; e < share.end; ++e) {
+            pack_expert(mk, w, static_cast<std::size_t>(e));
+        }
+    });
+}
+
+void PackedWeights::pack_expert(const moe_microkernels &mk, const moe_weights &w,
+                                std::size_t expert) {
+    constexpr std::size_t kMaxChannels = 64;
+    const int8_t *channels[kMaxChannels] = {};
+    const std::size_t half = mk.nr / 2;
+    const std::size_t matrix = shape.d_model * shape.d_ff;
+    float *scales = gate_up_scales_.data() + expert * 2 * shape.h_padded;
+    for (std::size_t p = 0; p < shape.gate_up_panels; ++p) {
+        for (std::size_t c = 0; c < half; ++c) {
+            const std::size_t f = p * half + c;
+            const bool inside = f < shape.d_ff;
+            const std::size_t row = expert * matrix + f * shape.d_model;
+            channels[c] = inside ? w.gate + row : nullptr;
+            channels[half + c] = inside ? w.up + row : nullptr;
+            const std::size_t scale = expert * shape.d_ff + f;
+            scales[p * mk.nr + c] = inside ? w.gate_scale[scale] : 0.0f;
+            scales[p * mk.nr + half + c] = inside ? w.up_scale[scale] : 0.0f;
+        }
+        mk.pack_panel(shape.d_model, channels, const_cast<uint8_t *>(gate_up_panel(expert, p)));
+    }
+    scales = down_scales_.data() + expert * shape.d_padded;
+    for (std::size_t p = 0; p < shape.down_panels; ++p) {
+        for (std::size_t c = 0; c < mk.nr; ++c) {
+            const std::size_t d = p * mk.nr + c;
+            const bool inside = d < shape.d_model;
+            channels[c] = inside ? w.down + expert * matrix + d * shape.d_ff : nullptr;
+            scales[d] = inside ? w.down_scale[expert * shape.d_model + d] : 0.0f;
+        }
+        mk.pack_panel(shape.d_ff, channels, const_cast<uint8_t *>(down_panel(expert, p)));
+    }
+}
+
+void PackedWeights::pack_router(const moe_weights &w) {
+    for (std::size_t p = 0; p < router_panels_; ++p) {
+        for (std::size_t c = 0; c < router_nr_; ++c) {
+            const std::size_t e = p * router_nr_ + c;
+            const bool inside = e < static_cast<std::size_t>(w.num_experts);
+            float *column = router_.data() + p * shape.d_model * router_nr_ + c;
+            for (std::size_t d = 0; d < shape.d_model; ++d) {
+                column[d * router_nr_] = inside ? w.router[e * shape.d_model + d] : 0.0f;
+            }
+        }
+    }
+}
+
+int64_t PackedWeights::bytes() const {
+    return experts_.bytes() + gate_up_scales_.bytes() + down_scales_.bytes() + router_.bytes();
+}
+
+} // namespace packed
+} // namespace moe

@@ -1,0 +1,68 @@
+// The layer's weights in the order in which the microkernels read them, made once at prepare.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../aligned_array.h"
+#include "microkernels.h"
+#include "moe_prof.h"
+
+namespace moe {
+namespace packed {
+
+// Sizes of one expert in panels and bytes.
+struct ExpertShape {
+    ExpertShape(const moe_microkernels &mk, const moe_weights &w);
+
+    std::size_t d_model, d_ff;
+    std::size_t gate_up_panels; // dual panels: nr / 2 channels of gate and of up each
+    std::size_t down_panels;
+    std::size_t gate_up_panel_bytes, down_panel_bytes;
+    std::size_t h_padded; // gate_up_panels * nr / 2 >= H
+    std::size_t d_padded; // down_panels * nr >= D
+    std::size_t expert_bytes;
+};
+
+class PackedWeights {
+public:
+    PackedWeights(const moe_microkernels &mk, const moe_weights &w, int32_t threads);
+
+    const uint8_t *gate_up_panel(std::size_t expert, std::size_t panel) const {
+        return experts_.data() + expert * shape.expert_bytes + panel * shape.gate_up_panel_bytes;
+    }
+    const uint8_t *down_panel(std::size_t expert, std::size_t panel) const {
+        return experts_.data() + expert * shape.expert_bytes +
+               shape.gate_up_panels * shape.gate_up_panel_bytes + panel * shape.down_panel_bytes;
+    }
+    // (gate_up_panels, nr) f32: scales of the channels of the dual panels, zero where padded.
+    const float *gate_up_scales(std::size_t expert) const {
+        return gate_up_scales_.data() + expert * 2 * shape.h_padded;
+    }
+    // (d_padded) f32
+    const float *down_scales(std::size_t expert) const {
+        return down_scales_.data() + expert * shape.d_padded;
+    }
+    // (D, router_nr) f32 of one panel of experts: for each d the experts' weights together.
+    const float *router_panel(std::size_t panel) const {
+        return router_.data() + panel * shape.d_model * router_nr_;
+    }
+    std::size_t router_panels() const { return router_panels_; }
+    int64_t bytes() const;
+
+    const ExpertShape shape;
+
+private:
+    void pack_expert(const moe_microkernels &mk, const moe_weights &w, std::size_t expert);
+    void pack_router(const moe_weights &w);
+
+    const std::size_t router_nr_;
+    const std::size_t router_panels_;
+    AlignedArray<uint8_t> experts_;
+    AlignedArray<float> gate_up_scales_;
+    AlignedArray<float> down_scales_;
+    AlignedArray<float> router_;
+};
+
+} // namespace packed
+} // namespace moe

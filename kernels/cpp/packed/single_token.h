@@ -1,0 +1,49 @@
+// The forward of one token: experts' panels shared out among threads, one barrier.
+#pragma once
+
+#include <vector>
+
+#include "../aligned_array.h"
+#include "../phase_timer.h"
+#include "packed_weights.h"
+#include "route.h"
+
+namespace moe {
+namespace packed {
+
+class SingleToken {
+public:
+    // All references must outlive the object; timers has a lane per thread.
+    SingleToken(const moe_microkernels &mk, const moe_weights &w, const PackedWeights &packed,
+                const RouterTable &table, int32_t threads, PhaseTimers &timers);
+    ~SingleToken();
+
+    // One thread's part; every thread of a team of at most `threads` calls it with the same
+    // x, y: (D) f32 and ids, gates: (K), written. Has team barriers inside.
+    void run(int32_t thread, int32_t team, const float *x, float *y, int32_t *ids, float *gates);
+    int64_t bytes() const;
+
+private:
+    struct Lane; // buffers of one thread
+
+    void route(Lane &lane, int32_t thread, int32_t team, const float *x);
+    void gate_up(Lane &lane, int32_t thread, int32_t team);
+    void activate(Lane &lane, int32_t team);
+    void down(Lane &lane, int32_t thread, int32_t team, const float *x, float *y);
+    std::size_t expert_at(const Lane &lane, std::size_t slot) const;
+
+    const moe_microkernels &mk_;
+    const moe_weights &w_;
+    const PackedWeights &packed_;
+    const RouterTable &table_;
+    PhaseTimers &timers_;
+    const std::size_t slots_; // experts applied to the token: the shared one first, then K
+    const std::size_t largest_stride_;
+    AlignedArray<float> z_;       // (router_panels * router_nr), for a router shared out
+    AlignedArray<float> h_;       // (slots, h_padded)
+    AlignedArray<float> largest_; // (threads, largest_stride): max |h| of a thread's part
+    std::vector<Lane> lanes_;
+};
+
+} // namespace packed
+} // namespace moe

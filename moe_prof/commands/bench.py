@@ -1,0 +1,115 @@
+"""The ``bench`` command: correct first, then timed in pairs."""
+
+from __future__ import annotations
+
+import argparse
+
+from moe_prof import machine, session
+from moe_prof.collectors import builtin
+from moe_prof.commands.base import Result
+from moe_prof.commands.options import add_workload, split_output
+from moe_prof.commands.workload import Workload, isa_for, why_not, workload_from
+from moe_prof.measure import Measurement, Request, measure
+from moe_prof.measure.jobs import job_of
+from moe_prof.measure.pyperf_suite import write_suite
+from moe_prof.measure.results import WORKLOAD_FAILURES
+from moe_prof.progress import Progress
+from moe_prof.render.bench_table import bench_body
+from moe_prof.rows import Row, unavailable
+
+BASELINE = "scalar"
+EXIT_UNAVAILABLE = 3
+EXIT_WORKLOAD = 6
+EXIT_INTERRUPTED = 130
+
+
+class Bench:
+    """time kernel variants against each other. Every variant is first compared with the float64
+    oracle; a wrong one gets no time and no speedup (exit code 6). Variants are interleaved in
+    several processes; shown are medians with 95 % intervals and speedups over 'scalar', which is
+    always measured. Example: moe-prof bench S3 --variant openmp,packed --threads 4
+    """
+
+    name = "bench"
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """The workload's options."""
+        add_workload(parser, default_variants="all")
+
+    def run(self, args: argparse.Namespace, progress: Progress) -> Result:
+        """Verify and time; raises MoeProfError."""
+        folder = split_output(args)
+        facts = machine.read()
+        workload = workload_from(args, facts)
+        variants = _with_baseline(workload.variants)
+        request = Request(
+            scenario=workload.scenario,
+            jobs=tuple(job_of(name, isa_for(name, workload.isa)) for name in variants),
+            threads=workload.threads,
+            seed=workload.seed,
+            repeat=args.repeat,
+            max_time_s=args.max_time_s,
+        )
+        with session.create(
+            self.name,
+            scenario=workload.scenario.label,
+            shape=workload.scenario.shape,
+            variants=variants,
+            seed=workload.seed,
+            machine=facts.as_dict(),
+            folder=folder,
+        ) as opened:
+            measurement = measure(request, progress, folder=opened.raw)
+            rows = opened.add(_rows(measurement, workload))
+            write_suite(measurement, workload.scenario, opened.raw)
+            for note in measurement.notes:
+                opened.note(note)
+            if measurement.interrupted:
+                opened.update(state="partial")
+        exit_code, errors = _outcome(measurement)
+        return Result(
+            rows=tuple(rows),
+            body=bench_body(measurement, workload.scenario, workload.left_out),
+            machine=facts.as_dict(),
+            session=opened.folder,
+            exit_code=exit_code,
+            errors=errors,
+        )
+
+
+def _with_baseline(variants: tuple[str, ...]) -> tuple[str, ...]:
+    """The variants with the baseline of all speedups in front, when it is missing and runs here."""
+    if BASELINE in variants or why_not(BASELINE, None):
+        return variants
+    return (BASELINE, *variants)
+
+
+def _rows(measurement: Measurement, workload: Workload) -> list[Row]:
+    rows = builtin.timing_rows(measurement, workload.scenario)
+    for variant, reason in workload.left_out:
+        for metric, unit in (("time", "s"), ("speedup", "1")):
+            rows.append(
+                unavailable(
+                    metric, unit, reason, scenario=workload.scenario.label, variant=variant,
+                    collector=builtin.NAME,
+                )
+            )  # fmt: skip
+    return rows
+
+
+def _outcome(measurement: Measurement) -> tuple[int, tuple[str, ...]]:
+    """The exit code, and one line for every variant that has no time."""
+    lines = tuple(
+        f"{timing.variant}: {timing.reason or 'no sample was taken'}"
+        for timing in measurement.timings
+        if not timing.trusted
+    )
+    if any(timing.status in WORKLOAD_FAILURES for timing in measurement.timings):
+        return EXIT_WORKLOAD, lines
+    if measurement.interrupted:
+        return EXIT_INTERRUPTED, ("interrupted", *lines)
+    measured = [t for t in measurement.timings if t.trusted and t.variant != BASELINE]
+    asked_only_baseline = all(t.variant == BASELINE for t in measurement.timings)
+    if not measured and not (asked_only_baseline and not lines):
+        return EXIT_UNAVAILABLE, lines
+    return 0, lines

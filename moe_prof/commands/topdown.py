@@ -1,0 +1,302 @@
+"""``topdown``: what bounds each stage of the layer on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from moe_prof import session as sessions
+from moe_prof.analysis import ceilings as ceiling_rows
+from moe_prof.analysis import roofline
+from moe_prof.analysis.ceilings import Ceilings
+from moe_prof.analysis.query import RowIndex
+from moe_prof.analysis.roofline import Floor
+from moe_prof.analysis.work import count_work
+from moe_prof.collectors import builtin
+from moe_prof.collectors.simulate import SimulatedCounts
+from moe_prof.commands.base import Result
+from moe_prof.commands.options import add_workload, split_output
+from moe_prof.commands.workload import Workload, isa_for, workload_from
+from moe_prof.errors import BuildError
+from moe_prof.kernels.features import CpuFeatures, read_cpu
+from moe_prof.kernels.table import BY_NAME
+from moe_prof.machine import Machine
+from moe_prof.machine import read as read_machine
+from moe_prof.measure import ceilings as measured_ceilings
+from moe_prof.measure.expected import layer_macs
+from moe_prof.measure.jobs import job_of
+from moe_prof.measure.parent import measure, measure_phases
+from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, Request
+from moe_prof.progress import Progress
+from moe_prof.render import topdown_report
+from moe_prof.session import Session
+from moe_prof.topdown import simulation
+from moe_prof.topdown.machine_rows import floor_rows
+from moe_prof.topdown.modelled import Platform, Subject, model
+from moe_prof.topdown.verdicts import verdict_rows
+
+SIMULATION_TIMEOUT_S = 240.0
+TIMING_SHARE = 0.45
+PHASES_SHARE = 0.12
+PHASES_S = 6.0
+
+
+class Topdown:
+    """show what bounds each stage of the layer here, and what to try next. Every variant is
+    verified and timed, its waiting and phases are measured, and its issue slots are counted by
+    hardware counters where there are any, else modelled from simulated counts. Example: moe-prof
+    topdown S3 --variant scalar,packed.
+    """
+
+    name = "topdown"
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """The common options."""
+        add_workload(parser, default_variants="all")
+
+    def run(self, args: argparse.Namespace, progress: Progress) -> Result:
+        """Measure, model, judge."""
+        folder = split_output(args)
+        machine = read_machine()
+        work = workload_from(args, machine)
+        with sessions.create(
+            self.name,
+            scenario=work.scenario.label,
+            shape=work.scenario.shape,
+            variants=work.variants,
+            seed=work.seed,
+            machine=machine.as_dict(),
+            folder=folder,
+        ) as session:
+            run = _Run(work, machine, session, progress, args.max_time_s, args.repeat)
+            run.all()
+            return run.result()
+
+
+@dataclass
+class _Run:
+    """One run of the command, step by step; rows go to the session as they arrive."""
+
+    work: Workload
+    machine: Machine
+    session: Session
+    progress: Progress
+    max_time_s: float | None
+    repeat: int | None
+    cpu: CpuFeatures = field(default_factory=read_cpu)
+    start_s: float = field(default_factory=time.monotonic)
+    measurement: Measurement | None = None
+    ceilings: Ceilings | None = None
+    floors: dict[str, Floor] = field(default_factory=dict)
+    simulated: Mapping[str, SimulatedCounts] = field(default_factory=dict)
+    reason: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def all(self) -> None:
+        """Every step; Ctrl-C between or within steps leaves the rows of those before."""
+        self.reason = _why_not_measured(self.machine)
+        self._time()
+        self._phases()
+        self._ceilings()
+        self._simulate()
+        self._judge()
+
+    def result(self) -> Result:
+        """What the printer needs."""
+        assert self.measurement is not None
+        failures = tuple(
+            f"variant {t.variant} {t.status}: {t.reason}"
+            for t in self.measurement.timings
+            if t.status in WORKLOAD_FAILURES
+        )
+        report = topdown_report.Report(
+            scenario=self.work.scenario,
+            counts=count_work(self.work.scenario),
+            machine=self.machine,
+            threads=self.work.threads,
+            variants=self.work.variants,
+            rows=self.session.rows,
+            reason=self.reason,
+            notes=tuple(self.notes),
+        )
+        return Result(
+            rows=self.session.rows,
+            body=topdown_report.body(report),
+            machine=self.machine.as_dict(),
+            session=self.session.folder,
+            exit_code=6 if failures else 0,
+            errors=failures,
+        )
+
+    def _jobs(self) -> tuple[Job, ...]:
+        """Without counters a variant is timed on the path that can also be simulated."""
+        jobs, other = [], []
+        for name in self.work.variants:
+            spec = BY_NAME.get(name)
+            isa = isa_for(name, self.work.isa)
+            if self.reason and isa is None and spec is not None and spec.language == "c++":
+                simulable = simulation.simulable_isa(name, self.cpu)
+                if simulable is not None and simulable != spec.isas[0]:
+                    isa = simulable
+                    other.append(name)
+            jobs.append(job_of(name, isa))
+        if other:
+            self.notes.append(
+                f"{', '.join(other)}: on the avx2 path, because this CPU's native one uses "
+                "instructions that valgrind cannot simulate; 'moe-prof bench' times the native path"
+            )
+        return tuple(jobs)
+
+    def _request(self, jobs: Sequence[Job], share: float, default_s: float | None) -> Request:
+        limit_s = None if self.max_time_s is None else self.max_time_s * share
+        return Request(
+            scenario=self.work.scenario,
+            jobs=tuple(jobs),
+            threads=self.work.threads,
+            seed=self.work.seed,
+            repeat=self.repeat,
+            max_time_s=limit_s if limit_s is not None else default_s,
+        )
+
+    def _time(self) -> None:
+        request = self._request(self._jobs(), TIMING_SHARE, None)
+        self.measurement = measure(request, self.progress, folder=self.session.raw / "timing")
+        self.session.add(builtin.timing_rows(self.measurement, self.work.scenario))
+        self.notes += [
+            *self.measurement.notes,
+            *(f"{t.variant}: {t.note}" for t in self.measurement.timings if t.note),
+            *(f"left out: {reason}" for _, reason in self.work.left_out),
+        ]
+        if self.measurement.interrupted:
+            raise KeyboardInterrupt
+
+    def _trusted(self) -> list[Job]:
+        assert self.measurement is not None
+        trusted = {t.variant: t.isa for t in self.measurement.timings if t.trusted}
+        return [
+            job_of(name, trusted[name] if name in BY_NAME else None)
+            for name in self.work.variants
+            if name in trusted
+        ]
+
+    def _phases(self) -> None:
+        jobs = self._trusted()
+        if not jobs:
+            return
+        request = self._request(jobs, PHASES_SHARE, PHASES_S)
+        for times in measure_phases(request, self.progress, folder=self.session.raw / "phases"):
+            self.session.add(builtin.phase_rows(times, self.work.scenario))
+
+    def _ceilings(self) -> None:
+        assert self.measurement is not None
+        teams = {t.threads for t in self.measurement.timings if t.threads is not None}
+        try:
+            self.ceilings = measured_ceilings.measure(
+                self.machine, sorted(teams | {self.work.threads}), progress=self.progress
+            )
+        except BuildError as error:
+            self.notes.append(f"no ceilings: {error}")
+            return
+        self.session.add(ceiling_rows.rows(self.ceilings))
+        layer = roofline.layer_work(self.work.scenario)
+        index = RowIndex(self.session.rows)
+        for timing in self.measurement.timings:
+            rows, own = floor_rows(
+                self.work.scenario.label,
+                timing.variant,
+                time_s=index.value(timing.variant, "time"),
+                work=layer,
+                ceilings=self.ceilings,
+                threads=timing.threads or self.work.threads,
+                isa=timing.isa or "native",
+            )
+            self.session.add(rows)
+            self.floors[timing.variant] = own
+
+    def _simulate(self) -> None:
+        jobs = [
+            simulation.Job(job.variant, job.isa)
+            for job in self._trusted()
+            if job.isa is not None and BY_NAME[job.variant].language == "c++"
+        ]
+        left_s = SIMULATION_TIMEOUT_S
+        if self.max_time_s is not None:
+            left_s = max(1.0, self.max_time_s - (time.monotonic() - self.start_s))
+        self.progress.step("simulating (callgrind)", slow=True)
+        self.simulated, failed = simulation.simulate(
+            jobs,
+            self.work.scenario,
+            machine=self.machine,
+            cpu=self.cpu,
+            timeout_s=left_s,
+            folder=self.session.raw / "callgrind",
+            progress=self.progress,
+        )
+        index = RowIndex(self.session.rows)
+        for job in self._trusted():
+            subject = self._subject(index, job)
+            self.session.add(
+                model(
+                    subject,
+                    self.simulated.get(job.variant),
+                    self._platform(job.variant, subject.threads),
+                    failed.get(job.variant) or _not_simulable(job.variant),
+                ).rows
+            )
+
+    def _subject(self, index: RowIndex, job: Job) -> Subject:
+        time_s = index.value(job.variant, "time")
+        assert time_s is not None
+        return Subject(
+            scenario=self.work.scenario.label,
+            variant=job.variant,
+            isa=job.isa or "",
+            threads=int(index.value(job.variant, "threads") or 1),
+            time_s=time_s,
+            cpu_s=index.value(job.variant, "cpu_time"),
+            waiting=index.value(job.variant, "spin_fraction"),
+            macs=layer_macs(self.work.scenario),
+        )
+
+    def _platform(self, variant: str, threads: int) -> Platform:
+        core = self.machine.core()
+        clock_hz = self.ceilings.clock_hz if self.ceilings is not None else None
+        reasons = []
+        if core is None:
+            reasons.append(f"the core is not known ({self.machine.processor.identification.basis})")
+        if clock_hz is None:
+            reasons.append("the core's clock could not be calibrated")
+        floor = self.floors.get(variant)
+        ceilings = self.ceilings or Ceilings(())
+        return Platform(
+            core=core,
+            clock_hz=clock_hz,
+            bandwidth=ceilings.bandwidth_per_thread(threads),
+            l3_misses=None if floor is None or floor.level == "memory" else 0.0,
+            reasons=tuple(reasons),
+        )
+
+    def _judge(self) -> None:
+        self.session.add(
+            verdict_rows(
+                self.session.rows,
+                [job.variant for job in self._trusted()],
+                scenario=self.work.scenario.label,
+                usable_cpus=self.machine.usable_cpus(),
+                floors=self.floors,
+                simulated=self.simulated,
+            )
+        )
+
+
+def _why_not_measured(machine: Machine) -> str:
+    return "" if machine.has_pmu else "this machine offers no hardware counters (no PMU)"
+
+
+def _not_simulable(variant: str) -> str:
+    spec = BY_NAME.get(variant)
+    if spec is not None and spec.language == "numba":
+        return "code that numba compiles inside Python is not simulated; see the C++ variants"
+    return "no path of this variant can be simulated"

@@ -1,0 +1,107 @@
+"""From a command's arguments to the workload: scenario, variants, threads, memory check."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from moe_prof import scenario as scenarios
+from moe_prof.errors import UsageError
+from moe_prof.kernels import selection
+from moe_prof.kernels.features import check_supported, isa_path, read_cpu
+from moe_prof.kernels.memory import check_memory, required_bytes
+from moe_prof.kernels.table import BY_NAME
+from moe_prof.machine import Machine
+from moe_prof.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What a command shall run.
+
+    Attributes:
+        variants: names in table order, or in the order given.
+        isa: forced path, None for each variant's best.
+        left_out: variants of ``all`` that cannot run here or not on the forced path, with reason.
+    """
+
+    scenario: Scenario
+    variants: tuple[str, ...]
+    threads: int
+    isa: str | None
+    seed: int
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+def workload_from(args: argparse.Namespace, machine: Machine) -> Workload:
+    """Check the common options against the tables and the machine.
+
+    Raises:
+        UsageError: unknown scenario, variant or path, a path that this CPU lacks, or more memory
+            than there is.
+    """
+    scenario = scenarios.parse(args.scenario)
+    names, left_out = choose_variants(args.variant, args.isa)
+    check_memory(f"scenario {scenario.label}", required_bytes(scenario))
+    return Workload(
+        scenario,
+        names,
+        args.threads or machine.usable_cpus(),
+        args.isa,
+        args.seed,
+        left_out,
+    )
+
+
+def choose_variants(
+    text: str, isa: str | None
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Names from ``a,b`` or ``all``, and what ``all`` leaves out with the reason.
+
+    Raises:
+        UsageError: a name is unknown, cannot run here, or has no such path.
+    """
+    if text.strip().lower() != "all":
+        names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        if not names:
+            raise UsageError("--variant names no variant; see 'moe-prof list'")
+        for name in names:
+            reason = why_not(name, isa)
+            if reason:
+                raise UsageError(reason)
+        return names, ()
+    if isa is not None:
+        isa_path(isa)
+        check_supported(isa, read_cpu())
+    reasons = {name: why_not(name, isa) for name in BY_NAME}
+    left_out = tuple((name, reason) for name, reason in reasons.items() if reason)
+    names = tuple(name for name, reason in reasons.items() if not reason)
+    if not names:
+        raise UsageError(f"no variant runs here on the path {isa!r}; see 'moe-prof doctor'")
+    return names, left_out
+
+
+def why_not(name: str, isa: str | None) -> str:
+    """Why a variant cannot run here (on a forced path); "" when it can.
+
+    Raises:
+        UsageError: the variant or the path is unknown.
+    """
+    if selection.is_library_path(name):
+        return ""
+    if name not in BY_NAME:
+        raise UsageError(f"unknown variant {name!r}; known variants: {', '.join(BY_NAME)}")
+    here = selection.isas(name)
+    if not here:
+        wanted = ", ".join(BY_NAME[name].isas)
+        return f"variant {name!r} has no path that this machine runs (it has: {wanted})"
+    if isa is not None and isa not in here and here != ("portable",):
+        return f"variant {name!r} has no path {isa!r} that runs here; it has: {', '.join(here)}"
+    return ""
+
+
+def isa_for(name: str, isa: str | None) -> str | None:
+    """The path to force on one variant: the baseline keeps its only one."""
+    if selection.is_library_path(name) or selection.isas(name) == ("portable",):
+        return None
+    return isa

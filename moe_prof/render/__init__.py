@@ -1,0 +1,1 @@
+"""Rendering: from tidy rows to something that can be shown; nothing here measures."""

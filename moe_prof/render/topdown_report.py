@@ -1,0 +1,148 @@
+"""The text of ``topdown``: stages, slots, phases, and in words what bounds each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.text import Text
+
+from moe_prof.analysis.query import RowIndex
+from moe_prof.analysis.work import WorkCounts
+from moe_prof.kernels import PHASES
+from moe_prof.machine import Machine
+from moe_prof.render.tables import LEGEND, phase_table, stage_table, topdown_table
+from moe_prof.rows import Row
+from moe_prof.scenario import Scenario
+from moe_prof.units import bytes_text, count_text, digits_text, share_text, time_text
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the text is made of.
+
+    Attributes:
+        reason: why the slots are not measured, "" when they are.
+        notes: remarks on the run as a whole.
+    """
+
+    scenario: Scenario
+    counts: WorkCounts
+    machine: Machine
+    threads: int
+    variants: tuple[str, ...]
+    rows: Sequence[Row]
+    reason: str
+    notes: tuple[str, ...]
+
+
+def body(report: Report) -> RenderableType:
+    """All sections, in reading order: the answer first."""
+    index = RowIndex(report.rows)
+    parts: list[RenderableType] = [*_heading(report, index), "", *_answer(report, index), ""]
+    parts += [_title("Stages"), stage_table(index, report.variants), ""]
+    parts += [_title(_slots_title(report)), topdown_table(index, report.variants), ""]
+    phases = phase_table(index, report.variants, PHASES)
+    if phases.row_count:
+        parts += [_title("Phases, share of working time"), phases, ""]
+    parts += [_title("What bounds each stage"), *_verdicts(report, index), ""]
+    parts += _remarks(report)
+    return Group(*parts)
+
+
+def _heading(report: Report, index: RowIndex) -> list[RenderableType]:
+    n, d, h, e, k = report.scenario.shape
+    counts, machine = report.counts, report.machine
+    cpu = machine.processor.model_name or machine.architecture
+    core = machine.microarchitecture
+    clock = index.value("", "ceiling_clock", thread="1")
+    facts = [cpu, f"core {core.name}" if core is not None else "core unknown"]
+    if clock is not None:
+        facts.append(f"clock {clock / 1e9:.2f} GHz")
+    facts.append(f"{report.threads} of {machine.usable_cpus()} usable CPUs")
+    caches = [
+        f"L{level} {bytes_text(cache.size_bytes)}"
+        for level in (1, 2, 3)
+        if (cache := machine.cache(level)) is not None
+    ]
+    work = f"{count_text(counts.macs)} multiply-accumulates a forward"
+    if counts.router_share is not None:
+        work += f" ({share_text(counts.router_share)} in the router)"
+    by_token = counts.intensity_by_token_macs_per_byte
+    grouped = counts.intensity_grouped_macs_per_byte
+    if by_token is not None and grouped is not None:
+        work += (
+            f"; intensity {digits_text(by_token)} MAC/byte token by token, "
+            f"{digits_text(grouped)} grouped by expert"
+        )
+    return [
+        Text(f"{report.scenario.label}: N {n}, D {d}, H {h}, E {e}, K {k}", style="bold"),
+        Text(", ".join((*facts, *caches))),
+        Text(work),
+    ]
+
+
+def _answer(report: Report, index: RowIndex) -> list[RenderableType]:
+    """One paragraph: the fastest stage, what bounds it, what to try."""
+    timed = [(t, v) for v in report.variants if (t := index.value(v, "time")) is not None]
+    if not timed:
+        return [Text("No variant could be timed; the table says why.")]
+    time_s, best = min(timed)
+    words = [f"Fastest here is {best}: {time_text(time_s)} a forward"]
+    speedup = index.value(best, "speedup")
+    if speedup is not None and best != "scalar":
+        words.append(f", {digits_text(speedup)} times scalar")
+    near = index.value(best, "roofline_fraction")
+    if near is not None:
+        words.append(f", {100 * near:.0f} % of what this machine's ceilings allow")
+    cause = index.text(best, "verdict")
+    words.append(
+        ". What bounds it could not be told: "
+        if cause == "unknown"
+        else f". It is {cause.replace('_', ' ')}: "
+    )
+    words.append(f"{index.text(best, 'verdict_evidence')}. ")
+    words.append(f"Next: {index.text(best, 'verdict_advice')}.")
+    return [Text("".join(words))]
+
+
+def _slots_title(report: Report) -> str:
+    return "Issue slots in % (top-down)" + (", modelled" if report.reason else ", measured")
+
+
+def _verdicts(report: Report, index: RowIndex) -> list[RenderableType]:
+    lines: list[RenderableType] = []
+    for variant in report.variants:
+        cause = index.text(variant, "verdict")
+        if not cause:
+            why = index.text(variant, "time")
+            lines.append(Text(f"{variant}: {why}"))
+            continue
+        text = Text()
+        text.append(f"{variant}  ", style="bold")
+        text.append(f"{cause}\n", style="cyan")
+        text.append(f"{index.text(variant, 'verdict_evidence')}\n")
+        text.append(f"try: {index.text(variant, 'verdict_advice')}")
+        lines.append(Padding(text, (0, 0, 0, 1)))
+    return lines
+
+
+def _remarks(report: Report) -> list[RenderableType]:
+    lines = []
+    if report.reason:
+        lines.append(f"Not measured because {report.reason}")
+        lines.append(
+            "Modelled means: instructions, mispredictions and cache misses counted by simulation "
+            "over exactly the forward loop, cycles from measured time x calibrated clock, combined "
+            "in the interval model (moe_prof/model/interval.py states sources and validity)."
+        )
+    lines.append(f"Marks: {LEGEND}.")
+    lines += [f"Note: {note}" for note in report.notes]
+    return [Text.from_markup(escape(line), style="dim") for line in lines]
+
+
+def _title(text: str) -> Text:
+    return Text(text, style="bold underline")

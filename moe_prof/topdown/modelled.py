@@ -1,0 +1,207 @@
+"""Top-down rows from simulated counts and measured time, through the interval model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from moe_prof.collectors import callgrind
+from moe_prof.collectors.simulate import SimulatedCounts
+from moe_prof.model.interval import (
+    NODES,
+    Bandwidth,
+    Breakdown,
+    Core,
+    Events,
+    LoopBound,
+    breakdown,
+)
+from moe_prof.rows import Row, unavailable
+
+COLLECTOR = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is modelled, and what was measured of it.
+
+    Attributes:
+        isa: the path that was timed and simulated.
+        time_s: median wall time of one forward.
+        cpu_s: median CPU time of one forward, all threads, None when unknown.
+        waiting: share of thread time spent waiting, None when unknown.
+        macs: useful multiply-accumulates of one forward.
+    """
+
+    scenario: str
+    variant: str
+    isa: str
+    threads: int
+    time_s: float
+    cpu_s: float | None
+    waiting: float | None
+    macs: int
+
+    @property
+    def working_s(self) -> float:
+        """Thread seconds of work in one forward; threads are taken as busy when not known.
+
+        Never more than the CPU time, which leaves out what other programs took away.
+        """
+        by_wall_s = self.time_s * self.threads * (1 - (self.waiting or 0.0))
+        return by_wall_s if self.cpu_s is None else min(by_wall_s, self.cpu_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What the model needs of the machine.
+
+    Attributes:
+        core: None when the core is not known.
+        clock_hz: calibrated during the run, None when it could not be.
+        l3_misses: lines that one forward must fetch from beyond the last level, by variant.
+        reasons: why ``core`` or ``clock_hz`` is missing.
+    """
+
+    core: Core | None
+    clock_hz: float | None
+    bandwidth: Bandwidth
+    l3_misses: float | None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Modelled:
+    """Rows and the breakdown behind them, None when it could not be made."""
+
+    rows: tuple[Row, ...]
+    result: Breakdown | None
+
+
+def model(
+    subject: Subject, simulated: SimulatedCounts | None, platform: Platform, reason: str = ""
+) -> Modelled:
+    """All rows of one variant: simulated counts, and top-down nodes and IPC on top of them.
+
+    Args:
+        simulated: None when the variant cannot be simulated, ``reason`` says why.
+    """
+    if simulated is None or simulated.counts is None:
+        why = reason or _why_not_counted(simulated)
+        names = ("instructions", "instructions_per_mac")
+        rows = [_missing(subject, name, "1", why) for name in names]
+        return Modelled((*rows, *_missing_tree(subject, why)), None)
+    counts = simulated.counts
+    rows = [
+        *callgrind.rows(
+            counts,
+            scenario=subject.scenario,
+            variant=subject.variant,
+            source=simulated.source,
+        ),
+        Row(
+            scenario=subject.scenario,
+            variant=subject.variant,
+            collector=callgrind.NAME,
+            metric="instructions_per_mac",
+            value=counts.instructions / subject.macs if subject.macs else None,
+            unit="1",
+            provenance="simulated",
+            source=simulated.source,
+        ),
+    ]
+    if platform.core is None or platform.clock_hz is None:
+        return Modelled((*rows, *_missing_tree(subject, "; ".join(platform.reasons))), None)
+    result = breakdown(
+        platform.core,
+        _events(simulated, platform.l3_misses),
+        working_s=subject.working_s,
+        clock_hz=platform.clock_hz,
+        bandwidth=platform.bandwidth,
+        loop=_loop_bound(simulated),
+    )
+    validity = "; ".join((f"interval model, {platform.core.name}", *result.warnings))
+    return Modelled((*rows, *_tree_rows(subject, result, validity)), result)
+
+
+def _events(simulated: SimulatedCounts, l3_misses: float | None) -> Events:
+    counts, demand = simulated.counts, simulated.demand
+    assert counts is not None
+    return Events(
+        instructions=counts.instructions,
+        branch_mispredictions=counts.branch_mispredictions,
+        l1i_misses=counts.l1i_misses,
+        l1d_misses=counts.l1d_misses,
+        l2_misses=counts.ll_misses,
+        l3_misses=l3_misses,
+        uops_per_instruction=1.0 if demand is None else demand.slots_per_instruction,
+        uops_known=demand is not None,
+    )
+
+
+def _loop_bound(simulated: SimulatedCounts) -> LoopBound | None:
+    demand = simulated.demand
+    if demand is None:
+        return None
+    return LoopBound(demand.port_cycles, demand.dependency_cycles, demand.coverage)
+
+
+def _tree_rows(subject: Subject, result: Breakdown, validity: str) -> list[Row]:
+    rows = [
+        Row(
+            scenario=subject.scenario,
+            variant=subject.variant,
+            collector=COLLECTOR,
+            metric=node.name,
+            level=node.level,
+            value=node.value,
+            unit="slots",
+            status="ok" if node.value is not None else "not_supported",
+            provenance="modelled" if node.value is not None else "unavailable",
+            source=f"{validity}: {node.note}",
+        )
+        for node in result.nodes
+    ]
+    rows.append(
+        Row(
+            scenario=subject.scenario,
+            variant=subject.variant,
+            collector=COLLECTOR,
+            metric="IPC",
+            value=result.ipc,
+            unit="1",
+            status="ok" if result.nodes[0].value is not None else "out_of_bounds",
+            provenance="modelled",
+            source="simulated instructions / (working thread time x calibrated clock)",
+        )
+    )
+    return rows
+
+
+def _missing_tree(subject: Subject, why: str) -> list[Row]:
+    rows = [
+        unavailable(
+            name, "slots", why, collector=COLLECTOR, level=level,
+            scenario=subject.scenario, variant=subject.variant,
+        )
+        for name, level in NODES
+    ]  # fmt: skip
+    return [*rows, _missing(subject, "IPC", "1", why)]
+
+
+def _missing(subject: Subject, metric: str, unit: str, why: str) -> Row:
+    return unavailable(
+        metric, unit, why, collector=COLLECTOR,
+        scenario=subject.scenario, variant=subject.variant,
+    )  # fmt: skip
+
+
+def _why_not_counted(simulated: SimulatedCounts | None) -> str:
+    if simulated is None:
+        return "not simulated"
+    bad: Sequence[str] = [
+        f"{tool.reason}; {tool.remedy}" if tool.remedy else tool.reason
+        for tool in simulated.tools
+        if not tool.usable
+    ]
+    return "; ".join(bad) or "the simulation gave no counts"

@@ -1,0 +1,144 @@
+"""Simulating the variants: which path can be simulated, how many tokens, several runs at once."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from moe_prof.collectors import callgrind
+from moe_prof.collectors.cache_geometry import CacheSizes, cache_sizes
+from moe_prof.collectors.scheduling_models import Target
+from moe_prof.collectors.simulate import SimulatedCounts, collect_simulated
+from moe_prof.errors import MoeProfError, UnavailableError
+from moe_prof.kernels import driver, selection
+from moe_prof.kernels.features import BY_NAME as PATHS
+from moe_prof.kernels.features import CpuFeatures
+from moe_prof.kernels.table import BY_NAME as VARIANTS
+from moe_prof.machine import Machine
+from moe_prof.measure.expected import layer_macs
+from moe_prof.progress import Progress
+from moe_prof.scenario import Scenario
+
+# Work of the simulated tokens of a variant whose counts are proportional to tokens: enough for the
+# loops to dominate, a few seconds of simulation
+SCALED_MACS = 8_000_000
+SCALED_TOKENS_MIN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One variant to simulate on one path."""
+
+    variant: str
+    isa: str
+
+
+def path_features(isa: str, cpu: CpuFeatures) -> tuple[str, ...]:
+    """CPU features that code of a path may use; for ``native`` all that the CPU has."""
+    return tuple(sorted(cpu.flags)) if isa == "native" else PATHS[isa].features
+
+
+def simulable_isa(variant: str, cpu: CpuFeatures) -> str | None:
+    """The best path of a C++ variant that valgrind can run; None when there is none."""
+    spec = VARIANTS.get(variant)
+    if spec is None or spec.language != "c++":
+        return None
+    for isa in selection.isas(variant):
+        if not callgrind.unknown_isa(path_features(isa, cpu)):
+            return isa
+    return None
+
+
+def tokens_to_simulate(scenario: Scenario, variant: str) -> int:
+    """All tokens, or fewer for a variant whose work is proportional to them."""
+    spec = VARIANTS.get(variant)
+    if spec is None or not spec.token_linear or scenario.num_tokens <= SCALED_TOKENS_MIN:
+        return scenario.num_tokens
+    per_token = layer_macs(scenario) / scenario.num_tokens
+    wanted = max(SCALED_TOKENS_MIN, round(SCALED_MACS / per_token))
+    return min(scenario.num_tokens, wanted)
+
+
+def simulate(
+    jobs: Sequence[Job],
+    scenario: Scenario,
+    *,
+    machine: Machine,
+    cpu: CpuFeatures,
+    timeout_s: float,
+    folder: Path,
+    progress: Progress,
+) -> tuple[Mapping[str, SimulatedCounts], Mapping[str, str]]:
+    """Run the jobs under callgrind, as many at once as there are CPUs.
+
+    Returns:
+        results by variant, and for the others the reason why there is none.
+    """
+    try:
+        caches = cache_sizes(machine.caches, last_level=2)
+    except UnavailableError as error:
+        return {}, {job.variant: str(error) for job in jobs}
+    done: dict[str, SimulatedCounts] = {}
+    failed: dict[str, str] = {}
+    with concurrent.futures.ThreadPoolExecutor(max_workers=machine.usable_cpus()) as pool:
+        futures = {
+            pool.submit(
+                _one, job, scenario, machine=machine, cpu=cpu, caches=caches,
+                timeout_s=timeout_s, folder=folder / job.variant,
+            ): job
+            for job in jobs
+        }  # fmt: skip
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                job = futures[future]
+                progress.step(
+                    f"simulated {job.variant} ({len(done) + len(failed) + 1} of {len(jobs)})"
+                )
+                try:
+                    done[job.variant] = future.result()
+                except MoeProfError as error:
+                    failed[job.variant] = str(error)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            _end_children()
+            raise
+    return done, failed
+
+
+def _end_children() -> None:
+    """Kill the tools that threads are still waiting for, so that Ctrl-C ends at once."""
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+
+
+def _one(
+    job: Job,
+    scenario: Scenario,
+    *,
+    machine: Machine,
+    cpu: CpuFeatures,
+    caches: CacheSizes,
+    timeout_s: float,
+    folder: Path,
+) -> SimulatedCounts:
+    folder.mkdir(parents=True, exist_ok=True)
+    core = machine.microarchitecture
+    return collect_simulated(
+        driver.find_driver(job.variant, isa=job.isa).program,
+        scenario,
+        job.variant,
+        job.isa,
+        caches=caches,
+        target=Target(machine.architecture, core.compiler_name if core is not None else None),
+        iterations=1,
+        timeout_s=timeout_s,
+        folder=folder,
+        tokens_simulated=tokens_to_simulate(scenario, job.variant),
+        isa_features=path_features(job.isa, cpu),
+    )

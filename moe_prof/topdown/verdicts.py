@@ -1,0 +1,92 @@
+"""Verdict rows: evidence gathered from tidy rows, judged, and said in rows again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from moe_prof.analysis.query import RowIndex
+from moe_prof.analysis.roofline import Floor
+from moe_prof.analysis.verdict import Evidence, Verdict, judge
+from moe_prof.collectors.simulate import SimulatedCounts
+from moe_prof.rows import Provenance, Row
+
+COLLECTOR = "verdict"
+
+
+def verdict_rows(
+    rows: Sequence[Row],
+    variants: Sequence[str],
+    *,
+    scenario: str,
+    usable_cpus: int,
+    floors: Mapping[str, Floor],
+    simulated: Mapping[str, SimulatedCounts],
+) -> list[Row]:
+    """Three rows a variant: ``verdict`` (the cause), ``verdict_evidence``, ``verdict_advice``."""
+    index = RowIndex(rows)
+    made: list[Row] = []
+    for variant in variants:
+        found = _evidence(
+            index,
+            variant,
+            usable_cpus=usable_cpus,
+            floor=floors.get(variant),
+            simulated=simulated.get(variant),
+        )
+        made += _rows(judge(found), scenario, variant, measured=found.measured)
+    return made
+
+
+def _evidence(
+    index: RowIndex,
+    variant: str,
+    *,
+    usable_cpus: int,
+    floor: Floor | None,
+    simulated: SimulatedCounts | None,
+) -> Evidence:
+    busy = index.by_thread(variant, "busy_time")
+    total_s = sum(busy.values())
+    retiring = index.row(variant, "Retiring")
+    demand = simulated.demand if simulated is not None else None
+    return Evidence(
+        threads=int(index.value(variant, "threads") or 1),
+        usable_cpus=usable_cpus,
+        waiting=index.value(variant, "spin_fraction"),
+        busiest=max(busy.values()) * len(busy) / total_s if total_s > 0 else None,
+        serial=max(busy.values()) / total_s if total_s > 0 else None,
+        retiring=index.value(variant, "Retiring"),
+        bad_speculation=index.value(variant, "Bad_Speculation"),
+        frontend=index.value(variant, "Frontend_Bound"),
+        memory=index.value(variant, "Backend_Bound.Memory_Bound"),
+        core=index.value(variant, "Backend_Bound.Core_Bound"),
+        level=floor.level if floor is not None else None,
+        port_cycles=demand.port_cycles if demand is not None else None,
+        dependency_cycles=demand.dependency_cycles if demand is not None else None,
+        roofline=index.value(variant, "roofline_fraction_path"),
+        roofline_limit=floor.limit if floor is not None else None,
+        instructions_per_mac=index.value(variant, "instructions_per_mac"),
+        measured=retiring is not None and retiring.provenance == "measured",
+    )
+
+
+def _rows(verdict: Verdict, scenario: str, variant: str, *, measured: bool) -> list[Row]:
+    provenance: Provenance = "measured" if measured else "modelled"
+    texts = (
+        ("verdict", verdict.cause),
+        ("verdict_evidence", verdict.evidence),
+        ("verdict_advice", verdict.advice),
+    )
+    return [
+        Row(
+            scenario=scenario,
+            variant=variant,
+            collector=COLLECTOR,
+            metric=metric,
+            value=None,
+            unit="1",
+            provenance=provenance,
+            source=text,
+        )
+        for metric, text in texts
+    ]

@@ -1,0 +1,335 @@
+"""The AVX2 microkernels by themselves, called through ctypes, against NumPy."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from moe_prof.kernels.build import SOURCE_DIR
+from moe_prof.kernels.compiler import find_compiler
+from moe_prof.kernels.features import read_cpu, supported
+
+FOLDER = SOURCE_DIR / "cpp" / "packed" / "avx2"
+FLAGS = ("-std=c++17", "-O3", "-march=x86-64-v3", "-ffp-contract=off", "-fPIC")
+CHANNELS = 16
+
+pytestmark = pytest.mark.skipif(
+    "avx2" not in supported(read_cpu()), reason="this CPU has no AVX2 path (x86-64-v3)"
+)
+
+
+@pytest.fixture(scope="module")
+def library_path(tmp_path_factory):
+    """The microkernels in a library of their own, with their contracts checked."""
+    out = tmp_path_factory.mktemp("microkernels") / "libmicrokernels.so"
+    sources = [str(path) for path in sorted(FOLDER.glob("*.cpp")) if "table" not in path.name]
+    argv = [*find_compiler().argv, *FLAGS, "-DMOE_CHECK_MICROKERNELS", "-shared", "-o", str(out)]
+    subprocess.run([*argv, *sources], check=True, capture_output=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def lib(library_path):
+    """The library, with the types of results that are not int."""
+    library = ctypes.CDLL(str(library_path))
+    for name in ("f32_absmax", "f32_qs8_quantize", "s32_swiglu_16", "f32_sum_squares"):
+        getattr(library, f"moe_{name}__avx2").restype = ctypes.c_float
+    library.moe_f32_find_above__avx2.restype = ctypes.c_size_t
+    return library
+
+
+def size(n):
+    """A C size_t."""
+    return ctypes.c_size_t(n)
+
+
+def pointer(array):
+    """The address of an array's first element."""
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def pointers(arrays):
+    """A C array of the addresses of arrays, None for null."""
+    addresses = [None if array is None else array.ctypes.data for array in arrays]
+    return (ctypes.c_void_p * len(addresses))(*addresses)
+
+
+def aligned(byte_count):
+    """Bytes that start on a cache line, filled with a pattern that no kernel may rely on."""
+    raw = np.full(byte_count + 64, 0xA5, dtype=np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + byte_count]
+
+
+def packed_panel(lib, weights):
+    """weights: (<= 16, K) int8; the panel's bytes."""
+    k = weights.shape[1]
+    panel = aligned(64 + (k + 3) // 4 * 4 * CHANNELS)
+    channels = pointers([*weights, *[None] * (CHANNELS - len(weights))])
+    lib.moe_qs8_pack_16c4__avx2(size(k), channels, pointer(panel))
+    return panel
+
+
+def quantized_row(lib, values):
+    """values: (K,) f32; the row's bytes and the scale."""
+    row = aligned(3 * ((values.size + 31) // 32 * 32))
+    largest = ctypes.c_float(np.abs(values).max())
+    scale = lib.moe_f32_qs8_quantize__avx2(
+        size(values.size), pointer(values), largest, pointer(row)
+    )
+    return row, scale
+
+
+def row_of(lib, q):
+    """q: (K,) int8 in -127..127, one of them of size 127, as a row."""
+    row, scale = quantized_row(lib, q.astype(np.float32))
+    assert scale == 1.0
+    return row
+
+
+def product(lib, weights, quantized):
+    """int32 products of rows (m, K) with weights (<= 16, K), by the tile of m rows."""
+    m, k = quantized.shape
+    panel = packed_panel(lib, weights)
+    rows = [row_of(lib, q) for q in quantized]
+    acc = np.full((m, CHANNELS + 3), 77, dtype=np.int32)
+    kernel = getattr(lib, f"moe_qs8_gemm_{m}x16c4__avx2")
+    kernel(size(k), pointers(rows), pointer(panel), pointer(acc), size(acc.shape[1]))
+    assert (acc[:, CHANNELS:] == 77).all()
+    return acc[:, : len(weights)]
+
+
+def random_rows(rng, m, k):
+    """(m, K) int8 in -127..127 with 127 in each row."""
+    q = rng.integers(-127, 128, (m, k)).astype(np.int8)
+    q[:, k // 2] = 127
+    return q
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+@pytest.mark.parametrize("k", [1, 3, 4, 5, 31, 32, 33, 36, 64, 100, 257])
+def test_product_is_exact_for_the_whole_int8_range(lib, m, k):
+    """Random weights of -128..127 against random rows give NumPy's int64 product."""
+    rng = np.random.default_rng(1000 * m + k)
+    weights = rng.integers(-128, 128, (CHANNELS, k)).astype(np.int8)
+    q = random_rows(rng, m, k)
+    expected = q.astype(np.int64) @ weights.T.astype(np.int64)
+    np.testing.assert_array_equal(product(lib, weights, q), expected)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+@pytest.mark.parametrize("weight", [-128, -127, -1, 0, 1, 127])
+@pytest.mark.parametrize("value", [-127, 127, "alternating"])
+def test_product_does_not_saturate(lib, m, weight, value):
+    """Constant weights against rows of +-127: the largest sums that int16 and int32 steps meet."""
+    k = 1024
+    q = np.full((m, k), 127 if value == "alternating" else value, dtype=np.int8)
+    if value == "alternating":
+        q[:, ::2] = -127
+    weights = np.full((CHANNELS, k), weight, dtype=np.int8)
+    expected = q.astype(np.int64) @ weights.T.astype(np.int64)
+    np.testing.assert_array_equal(product(lib, weights, q), expected)
+
+
+@pytest.mark.parametrize("m", [1, 4])
+@pytest.mark.parametrize("value", [-127, 127])
+def test_longest_product_stays_exact(lib, m, value):
+    """K = 132104, the largest whose worst sum fits int32, at that worst case."""
+    k = (2**31 - 1) // (127 * 128)
+    q = np.full((m, k), value, dtype=np.int8)
+    weights = np.full((2, k), -128, dtype=np.int8)
+    np.testing.assert_array_equal(product(lib, weights, q), value * -128 * k)
+
+
+def test_missing_channels_are_zero(lib):
+    """Channels beyond the matrix give products of zero."""
+    rng = np.random.default_rng(5)
+    panel = packed_panel(lib, rng.integers(-128, 128, (3, 33)).astype(np.int8))
+    row = row_of(lib, random_rows(rng, 1, 33)[0])
+    acc = np.full(CHANNELS, 77, dtype=np.int32)
+    lib.moe_qs8_gemm_1x16c4__avx2(
+        size(33), pointers([row]), pointer(panel), pointer(acc), size(CHANNELS)
+    )
+    np.testing.assert_array_equal(acc[3:], 0)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 31, 32, 33, 96, 100])
+def test_quantization_is_the_reference_bit_for_bit(lib, n):
+    """q = rint(v * (127 / a)) in fp32, half to even, and the padding is zero."""
+    values = np.random.default_rng(n).standard_normal(n).astype(np.float32) * np.float32(37)
+    row, scale = quantized_row(lib, values)
+    largest = np.abs(values).max()
+    expected = np.rint(values * (np.float32(127) / largest)).astype(np.int8)
+    np.testing.assert_array_equal(row[:n].view(np.int8), expected)
+    assert scale == largest / np.float32(127)
+    assert not row[n : (n + 31) // 32 * 32].any()
+
+
+def test_quantization_rounds_half_to_even(lib):
+    """Values exactly between two integers go to the even one."""
+    values = np.array([127, 0.5, 1.5, 2.5, -0.5, -1.5, -126.5, 126.5], dtype=np.float32)
+    row, _ = quantized_row(lib, values)
+    np.testing.assert_array_equal(row[:8].view(np.int8), [127, 0, 2, 2, 0, -2, -126, 126])
+
+
+@pytest.mark.parametrize("largest", [0.0, 1e-45, 2.0**-101])
+def test_vanishing_row_has_scale_zero(lib, largest):
+    """A row with max |v| below 2^-100 becomes zeros with scale 0, never NaN."""
+    values = np.array([largest, -largest, 0.0], dtype=np.float32)
+    row, scale = quantized_row(lib, values)
+    assert scale == 0.0
+    assert not row[:32].any()
+
+
+def test_overflowed_row_stays_within_127(lib):
+    """Infinite and NaN values of an overflowed h never become -128, which the kernels exclude."""
+    values = np.array([np.inf, -np.inf, np.nan, 1.0], dtype=np.float32)
+    row = aligned(96)
+    lib.moe_f32_qs8_quantize__avx2(size(4), pointer(values), ctypes.c_float(np.inf), pointer(row))
+    assert row[:4].view(np.int8).min() >= -127
+
+
+def ulp_error(lib, values):
+    """Largest error of the vector exp, in units in the last place of the exact result."""
+    out = np.empty_like(values)
+    lib.moe_f32_exp__avx2(size(values.size), pointer(values), pointer(out))
+    exact = np.exp(values.astype(np.float64))
+    ulp = np.spacing(exact.astype(np.float32)).astype(np.float64)
+    return np.max(np.abs(out - exact) / ulp)
+
+
+def stated_exp_bound():
+    """MOE_EXP_MAX_ULP of the source."""
+    text = (FOLDER / "exp__avx2.h").read_text()
+    return float(re.search(r"#define MOE_EXP_MAX_ULP ([\d.]+)", text)[1])
+
+
+@pytest.mark.parametrize(("sign", "clamp"), [(0, 88.722), (1 << 31, 87.336)])
+def test_exp_keeps_its_stated_bound(lib, sign, clamp):
+    """Every 509th float from 0 to the clamp, in ulp against double precision."""
+    last = int(np.float32(clamp).view(np.uint32))
+    bits = np.arange(0, last, 509, dtype=np.uint32) + np.uint32(sign)
+    assert ulp_error(lib, bits.view(np.float32)) <= stated_exp_bound()
+
+
+def test_exp_is_clamped(lib):
+    """Beyond the clamps the result stays a normal number, for infinities too."""
+    values = np.array([-np.inf, -1000, -88, 89, 1000, np.inf, 0.0, -0.0], dtype=np.float32)
+    out = np.empty_like(values)
+    lib.moe_f32_exp__avx2(size(8), pointer(values), pointer(out))
+    assert (np.diff(out[:6]) >= 0).all()
+    assert np.finfo(np.float32).tiny <= out[0] < 1.2e-38
+    assert 3.39e38 < out[5] <= np.finfo(np.float32).max
+    np.testing.assert_array_equal(out[6:], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "mr"), [("1x16", 1), ("6x16", 1), ("6x16", 2), ("6x16", 5), ("6x16", 6)]
+)
+@pytest.mark.parametrize("kc", [1, 3, 4, 33, 128])
+def test_router_block_adds_to_what_is_there(lib, kernel, mr, kc):
+    """Two blocks give the whole product; rows beyond mr are not written."""
+    rng = np.random.default_rng(kc)
+    x = rng.standard_normal((mr, 2 * kc)).astype(np.float32)
+    panel = rng.standard_normal((2 * kc, 16)).astype(np.float32)
+    z = np.full((6, 20), 77, dtype=np.float32)
+    for block in (0, 1):
+        part = slice(block * kc, (block + 1) * kc)
+        getattr(lib, f"moe_f32_router_{kernel}__avx2")(
+            size(mr), size(kc), pointers([row[part] for row in x]), pointer(panel[part]),
+            ctypes.c_int(block == 0), pointer(z), size(20),
+        )  # fmt: skip
+    np.testing.assert_allclose(z[:mr, :16], x @ panel, rtol=1e-4, atol=1e-4)
+    assert (z[mr:] == 77).all()
+    assert (z[:, 16:] == 77).all()
+
+
+@pytest.mark.parametrize("n", [1, 7, 16, 33, 257])
+def test_sigmoid_scores(lib, n):
+    """Affinity within 4 * 2^-24 of the sigmoid, score = affinity + bias."""
+    rng = np.random.default_rng(n)
+    z = (rng.standard_normal(n) * 20).astype(np.float32)
+    bias = rng.standard_normal(n).astype(np.float32)
+    affinity, score = np.empty_like(z), np.empty_like(z)
+    finite = lib.moe_f32_sigmoid_scores__avx2(
+        size(n), pointer(z), pointer(bias), pointer(affinity), pointer(score)
+    )
+    assert finite == 1
+    exact = 1 / (1 + np.exp(-z.astype(np.float64)))
+    assert np.max(np.abs(affinity - exact)) <= 4 * 2.0**-24
+    np.testing.assert_array_equal(score, affinity + bias)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_sigmoid_scores_report_non_finite_input(lib, value):
+    """One infinity or NaN in the last, partial vector is reported."""
+    z = np.zeros(19, dtype=np.float32)
+    z[18] = value
+    affinity, score = np.empty_like(z), np.empty_like(z)
+    finite = lib.moe_f32_sigmoid_scores__avx2(
+        size(19), pointer(z), pointer(z), pointer(affinity), pointer(score)
+    )
+    assert finite == 0
+
+
+@pytest.mark.parametrize("n", [1, 8, 19])
+@pytest.mark.parametrize("threshold", [-10.0, 0.0, 10.0])
+def test_find_above_visits_every_value(lib, n, threshold):
+    """Searching on from each hit lists exactly the values above the threshold."""
+    scores = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+    found, at = [], 0
+    while at < n:
+        at = lib.moe_f32_find_above__avx2(
+            size(at), size(n), pointer(scores), ctypes.c_float(threshold)
+        )
+        found.append(at)
+        at += 1
+    assert [i for i in found if i < n] == np.flatnonzero(scores > threshold).tolist()
+
+
+@pytest.mark.parametrize("n", [1, 9, 16, 31, 100])
+def test_combine_is_in_the_given_order(lib, n):
+    """x, then each part times its gate, multiplied and then added, in fp32."""
+    rng = np.random.default_rng(n)
+    x, *parts = rng.standard_normal((4, n)).astype(np.float32)
+    gates = rng.standard_normal(3).astype(np.float32)
+    y = np.full(n + 1, 77, dtype=np.float32)
+    lib.moe_f32_combine__avx2(
+        size(n), pointer(x), pointers(parts), pointer(gates), size(3), pointer(y)
+    )
+    expected = x
+    for gate, part in zip(gates, parts, strict=True):
+        expected = expected + gate * part
+    np.testing.assert_array_equal(y[:n], expected)
+    assert y[n] == 77
+
+
+def test_swiglu_of_a_dual_panel(lib):
+    """h = SiLU(g) * u from 8 gate and 8 up channels; the largest |h| is returned."""
+    rng = np.random.default_rng(3)
+    acc = rng.integers(-(2**20), 2**20, (5, 16)).astype(np.int32)
+    scales = (rng.random((5, 16)) * 1e-4).astype(np.float32)
+    h = np.empty(40, dtype=np.float32)
+    largest = lib.moe_s32_swiglu_16__avx2(
+        size(5), pointer(acc), pointer(scales), ctypes.c_float(0.5), pointer(h)
+    )
+    value = acc * (0.5 * scales.astype(np.float64))
+    gate, up = value[:, :8], value[:, 8:]
+    np.testing.assert_allclose(h.reshape(5, 8), gate / (1 + np.exp(-gate)) * up, rtol=1e-5)
+    assert largest == np.abs(h).max()
+
+
+def test_exact_int8_instructions_are_in_the_code(library_path):
+    """The tile multiplies int8 pairs with the weights' signs moved to the activations."""
+    objdump = shutil.which("objdump")
+    if objdump is None:
+        pytest.skip("objdump is not installed (binutils)")
+    done = subprocess.run(
+        [objdump, "-d", "--no-show-raw-insn", str(library_path)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    body = done.stdout.split("<moe_qs8_gemm_4x16c4__avx2>:")[1].split("\n\n")[0]
+    assert {"vpmaddubsw", "vpmaddwd", "vpsignb"} <= set(re.findall(r"\bvp\w+", body))

@@ -1,0 +1,194 @@
+"""The bench command: its answers, exit codes and session, with plans that misbehave on purpose."""
+
+import dataclasses
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from moe_prof import cli, session
+from moe_prof.commands import bench
+from moe_prof.measure import measure
+
+PLANS = Path(__file__).parent.parent / "measure"
+SHAPE = "3,16,8,4,2"
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, capsys):
+    """Run ``bench`` on fake plans; gives (exit code, stdout, stderr)."""
+    monkeypatch.setenv("PYTHONPATH", str(PLANS))
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
+    monkeypatch.delenv("MOE_PROF_ISA", raising=False)
+
+    def faked(request, progress, *, folder):
+        changes = {"plan_factory": "fake_plans:scripted", "processes": 2}
+        return measure(dataclasses.replace(request, **changes), progress, folder=folder)
+
+    monkeypatch.setattr(bench, "measure", faked)
+
+    def go(*argv, plans=""):
+        monkeypatch.setenv("FAKE_PLANS", plans)
+        code = cli.main(["bench", SHAPE, *argv])
+        return (code, *capsys.readouterr())
+
+    return go
+
+
+@pytest.fixture
+def rows_of(run):
+    """Summary rows of a run by (variant, metric), with the exit code."""
+
+    def go(*argv, plans=""):
+        code, out, _ = run(*argv, "--format", "json", plans=plans)
+        rows = json.loads(out)["rows"]
+        return code, {(r["variant"], r["metric"]): r for r in rows if r["repeat"] is None}
+
+    return go
+
+
+def only_session(tmp_path):
+    """The one session that a test has made."""
+    (folder,) = (tmp_path / "sessions").iterdir()
+    return session.load(folder)
+
+
+def test_speedups_with_intervals(rows_of):
+    """The fakes take 4, 3 and 2 ms: speedups 4/2 and 3/2 within their 1 % noise."""
+    code, rows = rows_of("--variant", "scalar,autovec,openmp", "--repeat", "8")
+    assert code == 0
+    assert rows["openmp", "speedup"]["value"] == pytest.approx(2.0, rel=0.03)
+    assert rows["openmp", "speedup_over_autovec"]["value"] == pytest.approx(1.5, rel=0.03)
+    low, high = (rows["openmp", f"speedup_ci_{end}"]["value"] for end in ("low", "high"))
+    assert low < rows["openmp", "speedup"]["value"] < high
+    assert rows["openmp", "time"]["n"] == 8
+
+
+def test_baseline_is_measured_unasked(rows_of):
+    """``--variant openmp`` still has a speedup over scalar."""
+    _, rows = rows_of("--variant", "openmp", "--repeat", "2")
+    assert rows["scalar", "time"]["value"] is not None
+    assert rows["openmp", "speedup"]["value"] is not None
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        ("wrong", "wrong result"),
+        ("crash-at-time", "killed by SIGSEGV"),
+        ("raise-at-time", "refuses"),
+    ],
+)
+def test_failing_variant_has_no_speedup(rows_of, plan, reason):
+    """Exit code 6; no time and no speedup for it but the reason; the others are measured."""
+    code, rows = rows_of("--variant", "autovec,openmp", "--repeat", "2", plans=f"openmp={plan}")
+    assert code == 6
+    for metric in ("time", "speedup"):
+        row = rows["openmp", metric]
+        assert (row["value"], row["provenance"]) == (None, "unavailable")
+        assert reason in row["source"]
+    assert rows["autovec", "speedup"]["value"] is not None
+
+
+def test_failure_is_told_on_stderr(run):
+    """One clear line for the variant."""
+    _, _, err = run("--variant", "openmp", "--repeat", "2", plans="openmp=wrong")
+    (line,) = [line for line in err.splitlines() if line.startswith("moe-prof: ")]
+    assert line == (
+        "moe-prof: openmp: wrong result: rel RMSE 0.5 (limit 0.001), "
+        "worst token 0: 0.5 (limit 0.005)"
+    )
+
+
+def test_wrong_baseline_gives_no_speedups(rows_of):
+    """Times are shown, speedups are not."""
+    code, rows = rows_of("--variant", "openmp", "--repeat", "2", plans="scalar=nan")
+    assert code == 6
+    assert rows["openmp", "time"]["value"] is not None
+    assert rows["openmp", "speedup"]["value"] is None
+
+
+def test_text_fits_100_columns(run):
+    """The table with every variant, a failure and its notes."""
+    code, out, _ = run("--repeat", "2", plans="openmp=crash-at-time,numba-matricized=wrong")
+    assert code == 6
+    assert max(map(len, out.splitlines())) <= 100
+    assert "numba-matricized" in out
+    assert "crashed" in out
+
+
+def test_text_names_what_was_measured(run):
+    """Title, unit, and how it was measured."""
+    _, out, _ = run("--variant", "openmp", "--repeat", "6")
+    assert out.startswith("3,16,8,4,2: N=3 D=16 H=8 E=4 K=2, 3.65 k MACs per forward\n")
+    assert "median of 6 samples in 2 processes, interleaved" in out
+    assert " ms " in out
+
+
+def test_unknown_variant_is_a_usage_error(run):
+    """Exit code 2, the known ones are listed, no session is made."""
+    code, out, err = run("--variant", "turbo")
+    assert (code, out) == (2, "")
+    assert "turbo" in err
+    assert "scalar" in err
+    assert "packed" in err
+
+
+def test_unknown_path_is_a_usage_error(run):
+    """Exit code 2, the known paths are listed."""
+    code, _, err = run("--isa", "mmx")
+    assert code == 2
+    assert "avx2" in err
+
+
+def test_session_keeps_everything(run, tmp_path):
+    """Rows, the pyperf file, and the printed values are the stored ones."""
+    _, out, _ = run("--variant", "openmp", "--repeat", "2", "--format", "json")
+    saved = only_session(tmp_path)
+    assert saved.manifest.state == "complete"
+    assert saved.manifest.variants == ("scalar", "openmp")
+    assert len(saved.rows) == len(json.loads(out)["rows"])
+    assert (saved.folder / "raw" / "pyperf.json").is_file()
+
+
+def test_interrupt_gives_a_partial_session(run, tmp_path):
+    """Ctrl-C: what was measured is printed and kept, exit code 130."""
+    timer = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    code, out, err = run("--variant", "openmp", "--repeat", "400", plans="scalar=slow")
+    timer.join()
+    assert code == 130
+    assert "interrupted: only what was measured before is shown" in out
+    assert "interrupted" in err
+    assert only_session(tmp_path).manifest.state == "partial"
+
+
+def test_time_limit_leaves_the_slow_baseline_out(rows_of):
+    """No room for a baseline that hangs: times, but the speedup has a reason."""
+    arguments = ("--variant", "openmp", "--max-time", "3s")
+    code, rows = rows_of(*arguments, plans="scalar=hang-at-time")
+    assert code == 0
+    assert rows["openmp", "time"]["value"] is not None
+    assert "the baseline scalar has no time" in rows["openmp", "speedup"]["source"]
+
+
+def test_nothing_in_time_is_unavailable(run):
+    """Exit code 3 when no variant that was asked for could be measured in time."""
+    code, _, err = run("--variant", "openmp", "--max-time", "2s", plans="openmp=hang-at-prepare")
+    assert code == 3
+    assert "openmp" in err
+
+
+def test_real_kernels_are_verified_and_timed(monkeypatch, tmp_path, capsys):
+    """The built kernels on an odd shape, through the same command."""
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path))
+    argv = ["bench", "5,33,31,9,3", "--variant", "autovec,openmp", "--repeat", "2"]
+    assert cli.main([*argv, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    found = {(r["variant"], r["metric"]): r["value"] for r in rows if r["repeat"] is None}
+    assert found["openmp", "rel_rmse"] < 1e-3
+    assert found["openmp", "time"] > 0
+    assert found["autovec", "speedup"] > 0
