@@ -22,17 +22,6 @@ TIME_LIMIT_S = 30.0
 
 
 @pytest.fixture
-def perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A perf that replays the slot counts of a Sapphire Rapids."""
-    program = tmp_path / "perf"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {FOLDER / "fake_perf.py"} "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("FAKE_PERF_REPORT", str(FOLDER / "spr_slots.csv"))
-    monkeypatch.delenv("FAKE_PERF", raising=False)
-    return str(program)
-
-
-@pytest.fixture
 def pid_file(tmp_path: Path) -> Iterator[Path]:
     """Where the workload writes its process id; the test ends with that process gone."""
     path = tmp_path / "pid"
