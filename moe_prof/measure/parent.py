@@ -34,16 +34,17 @@ from moe_prof.measure.results import (
 from moe_prof.progress import SILENT, Progress
 
 WORKER = "moe_prof.measure.worker"
+BASELINE = "scalar"
 HANG_BASE_S = 120.0
 HANG_MACS_PER_S = 5e7
 """A forward slower than this, beyond the base, is taken for a hang."""
 HANG_SAMPLES = 20
 SETUP_SHARE = 0.4
 """Of a hard time limit, what preparing or checking one variant may take."""
-RESERVE_SHARE = 0.05
-"""Of a hard time limit, what is kept for ending processes and writing the result."""
+RESERVE_SHARE, RESERVE_MOST_S = 0.2, 1.5
+"""Of a hard time limit, what is kept for starting up, ending processes and writing the result."""
 CLOSE_S = 10.0
-SOFT_SLACK = 1.25
+SOFT_SLACK = 1.5
 PYTHON_LOAD_S = 1.5
 """What preparing a variant in Python takes when it has been compiled before, cautiously."""
 
@@ -58,8 +59,9 @@ class Clock:
     def __init__(self, max_time_s: float | None) -> None:
         self.start_s = time.monotonic()
         self.hard = max_time_s is not None
-        whole_s = DEFAULT_BUDGET_S if max_time_s is None else max_time_s * (1 - RESERVE_SHARE)
-        self.budget_s = whole_s
+        self.budget_s = DEFAULT_BUDGET_S
+        if max_time_s is not None:
+            self.budget_s = max_time_s - min(RESERVE_SHARE * max_time_s, RESERVE_MOST_S)
 
     @property
     def elapsed_s(self) -> float:
@@ -220,9 +222,12 @@ class _Run:
                     self._take(event)
 
     def _worker_request(self) -> WorkerRequest:
-        # The last stage is usually the fastest: it comes first, so that a slow board that runs
-        # into its limit has figures of something.
+        # The last stage is usually the fastest, so a board too slow for its limit has figures of
+        # something; the baseline follows, without which there are no speedups.
         pending = [record for record in self.records.values() if self._pending(record)]
+        pending.reverse()
+        pending[1:] = sorted(pending[1:], key=lambda record: record.job.variant != BASELINE)
+        limit_s = SETUP_SHARE * self._clock.left_s if self._clock.hard else None
         return WorkerRequest(
             mode=self._mode,
             shape=self._request.scenario.shape,
@@ -230,7 +235,8 @@ class _Run:
             min_sample_s=self._request.min_sample_s,
             plan_factory=self._request.plan_factory,
             expected=str(self._scratch / "expected.npz"),
-            jobs=tuple(record.worker_job(self._request.threads) for record in reversed(pending)),
+            jobs=tuple(record.worker_job(self._request.threads) for record in pending),
+            setup_limit_s=limit_s,
         )
 
     def _next_event(self, child: Child) -> dict[str, Any] | None:
@@ -290,6 +296,9 @@ class _Run:
             record.prepared(event)
         elif kind == "verified":
             record.verified(event)
+        elif kind == "late":
+            if not record.samples_s:
+                record.drop("no_time", "setting up the others left no time for it")
         elif kind == "calibrated":
             record.calibrated(event, self._index)
         elif kind == "sampled":

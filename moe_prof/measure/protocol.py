@@ -8,6 +8,7 @@ parent: events, each with ``event`` and, where it is about one, ``variant``:
 ``prepared``   info (the plan's own words), prepare_s
 ``verified``   rel_rmse, worst_error, worst_token, correct
 ``failed``     the plan raised: error (class name), message
+``late``       the time for setting up is over before this variant's turn
 ``calibrated`` loops, forward_s, sample_s (with warm-up), warmups [(loops, seconds per forward)]
 ``ready``      all variants are set up; the rounds are awaited
 ``sampled``    round, loops, wall_s, cpu_s (of all loops)
@@ -67,6 +68,7 @@ class WorkerRequest:
         shape: (N, D, H, E, K).
         expected: .npz with the oracle's answer: ``rows`` (R,) and ``y`` (R, D) f64.
         jobs: variants in the order in which they are set up.
+        setup_limit_s: no variant but the first is set up later than this, None without limit.
     """
 
     mode: Mode
@@ -76,6 +78,7 @@ class WorkerRequest:
     plan_factory: str
     expected: str
     jobs: tuple[WorkerJob, ...]
+    setup_limit_s: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """As JSON types."""

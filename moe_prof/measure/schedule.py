@@ -91,9 +91,11 @@ def split(repeat: int, processes: int) -> list[int]:
 def is_due(round_index: int, rounds: int, total: int) -> bool:
     """Whether a variant with ``rounds`` samples in ``total`` rounds is measured in this round.
 
-    Its rounds are spread evenly, so that a drift of the machine meets it as it meets the others.
+    Its rounds are spread evenly, each in the middle of its part, so that a drift of the machine
+    meets it as it meets the others.
     """
-    return (round_index + 1) * rounds // total > round_index * rounds // total
+    half = total // 2
+    return ((round_index + 1) * rounds + half) // total > (round_index * rounds + half) // total
 
 
 def _processes_that_fit(

@@ -62,6 +62,8 @@ class Worker:
     def __init__(self, request: WorkerRequest, events: Events) -> None:
         self._request = request
         self._emit = events.emit
+        limit_s = request.setup_limit_s
+        self._setup_end_s = math.inf if limit_s is None else time.monotonic() + limit_s
         self._plans: dict[str, MeasuredPlan] = {}
         self._loops: dict[str, int] = {}
         self._closing = False
@@ -84,7 +86,10 @@ class Worker:
 
     def _time_variants(self) -> None:
         with ExitStack() as open_plans:
-            for job in self._request.jobs:
+            for index, job in enumerate(self._request.jobs):
+                if index and time.monotonic() > self._setup_end_s:
+                    self._emit("late", job.variant)
+                    continue
                 with self._blaming(job.variant):
                     plan = self._prepare(job, open_plans)
                     if self._check(job, plan):
@@ -148,6 +153,9 @@ class Worker:
         return correct
 
     def _calibrate(self, job: WorkerJob, plan: MeasuredPlan) -> None:
+        if job.loops == 1:  # known to be long, and the check has just warmed it up
+            self._loops[job.variant] = 1
+            return
         self._emit("starting", job.variant, step="calibrate")
         loops = job.loops or 1
         warmups: list[tuple[int, float]] = []

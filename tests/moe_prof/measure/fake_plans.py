@@ -3,7 +3,8 @@
 ``good`` answers as the oracle does; ``NAME-at-STEP`` does NAME (crash, hang, raise, lack, exit) at
 STEP (prepare, forward, time, timers, close); ``wrong`` is off by a factor, ``nan`` gives NaN,
 ``drifts`` is right once; ``slow`` takes real time, ``compiles`` takes long to prepare in the first
-process. All other times are invented, so that the tests are fast.
+process, ``sluggish...`` takes long for its first forward. All other times are invented, so that
+the tests are fast.
 """
 
 import os
@@ -18,8 +19,8 @@ from moe_prof.kernels.info import PHASES, PhaseTimes, PlanInfo
 from moe_prof.kernels.oracle import reference
 
 FORWARD_S = {"good": 2e-3, "fast": 1e-3, "scalar": 4e-3, "autovec": 3e-3}
-SLOW_S = 0.3
-COMPILE_S = 1.5
+SLOW_S = 0.5
+COMPILE_S = SLUGGISH_S = 1.5
 
 
 def misbehave(deed):
@@ -70,6 +71,8 @@ class FakePlan:
         """The oracle's answer, or a wrong one."""
         self.at("forward")
         self.forwards += 1
+        if self.name.startswith("sluggish") and self.forwards == 1:
+            time.sleep(SLUGGISH_S)
         y = reference(self.weights, x).astype(np.float32)
         if self.name == "nan":
             y[-1, -1] = np.nan

@@ -148,7 +148,7 @@ def test_time_limit_ends_a_slow_variant(request_for):
 
 def test_fewer_rounds_are_noted(request_for):
     """The slow variant's note says in how many rounds it was measured."""
-    request = request_for("slow", "good", repeat=None, max_time_s=4.0, processes=1)
+    request = request_for("slow", "good", repeat=None, max_time_s=6.0, processes=1)
     slow, good = measure(request).timings
     assert len(slow.samples_s) < len(good.samples_s)
     assert slow.note == f"{len(slow.samples_s)} of {len(good.samples_s)} rounds to fit the time"
@@ -166,9 +166,18 @@ def test_compiling_once_is_not_counted_as_setup(request_for, monkeypatch, tmp_pa
 
 def test_interval_comes_before_the_wished_time(request_for, monkeypatch):
     """Without a limit, six samples are taken even where the wish would allow two."""
-    monkeypatch.setattr(parent, "DEFAULT_BUDGET_S", 2.0)
+    monkeypatch.setattr(parent, "DEFAULT_BUDGET_S", 3.5)
     (slow,) = measure(request_for("slow", repeat=None, processes=1)).timings
     assert len(slow.samples_s) == 6
+
+
+def test_setup_has_its_share_of_a_limit(request_for):
+    """Five variants of which each takes a fifth of the limit to check: the first is measured."""
+    names = [f"sluggish{index}" for index in range(5)]
+    first, *others = reversed(measure(request_for(*names, repeat=None, max_time_s=7.5)).timings)
+    assert first.trusted
+    assert {timing.status for timing in others} >= {"no_time"}
+    assert others[-1].reason == "setting up the others left no time for it"
 
 
 def test_limit_reached_while_preparing(request_for):

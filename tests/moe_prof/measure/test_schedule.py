@@ -80,6 +80,6 @@ def test_due_rounds_are_as_many_as_planned(rounds, total):
 
 
 def test_due_rounds_are_spread():
-    """Two samples in 20 rounds stand in different halves."""
+    """Two samples in 20 rounds stand in the middle of each half."""
     due = [index for index in range(20) if is_due(index, 2, 20)]
-    assert due == [9, 19]
+    assert due == [4, 14]
