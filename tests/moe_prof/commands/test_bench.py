@@ -97,10 +97,10 @@ def test_failure_is_told_on_stderr(run):
     """One clear line for the variant."""
     _, _, err = run("--variant", "openmp", "--repeat", "2", plans="openmp=wrong")
     (line,) = [line for line in err.splitlines() if line.startswith("moe-prof: ")]
-    assert line == (
-        "moe-prof: openmp: wrong result: rel RMSE 0.5 (limit 0.001), "
-        "worst token 0: 0.5 (limit 0.005)"
+    assert line.startswith(
+        "moe-prof: openmp: wrong result: rel RMSE 0.5 (limit 0.001), worst token "
     )
+    assert line.endswith(": 0.5 (limit 0.005)")
 
 
 def test_wrong_baseline_gives_no_speedups(rows_of):
