@@ -19,7 +19,7 @@ from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.commands.base import Result
 from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
-from moe_prof.errors import BuildError
+from moe_prof.errors import BuildError, MoeProfError
 from moe_prof.kernels.features import CpuFeatures, read_cpu
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
@@ -32,12 +32,13 @@ from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, Reques
 from moe_prof.progress import Progress
 from moe_prof.render import topdown_report
 from moe_prof.session import Session
-from moe_prof.topdown import simulation
+from moe_prof.topdown import counted, simulation
+from moe_prof.topdown.counted import Counters
 from moe_prof.topdown.machine_rows import floor_rows
 from moe_prof.topdown.modelled import Platform, Subject, model
 from moe_prof.topdown.verdicts import verdict_rows
 
-SIMULATION_TIMEOUT_S = 240.0
+TOOL_TIMEOUT_S = 240.0
 TIMING_SHARE = 0.45
 PHASES_SHARE = 0.12
 PHASES_S = 6.0
@@ -91,16 +92,22 @@ class _Run:
     ceilings: Ceilings | None = None
     floors: dict[str, Floor] = field(default_factory=dict)
     simulated: Mapping[str, SimulatedCounts] = field(default_factory=dict)
+    counters: Counters = counted.NO_COUNTERS
     reason: str = ""
     notes: list[str] = field(default_factory=list)
 
     def all(self) -> None:
         """Every step; Ctrl-C between or within steps leaves the rows of those before."""
-        self.reason = _why_not_measured(self.machine)
+        self.progress.step("asking perf what can be counted")
+        self.counters = counted.find_counters(self.machine)
+        self.reason = self.counters.topdown_reason
         self._time()
         self._phases()
         self._ceilings()
-        self._simulate()
+        if self.counters.has_hardware:
+            self._count()
+        if self.reason:
+            self._simulate()
         self._judge()
 
     def result(self) -> Result:
@@ -215,35 +222,65 @@ class _Run:
             self.session.add(rows)
             self.floors[timing.variant] = own
 
-    def _simulate(self) -> None:
-        jobs = [
-            simulation.Job(job.variant, job.isa)
+    def _count(self) -> None:
+        """Hardware counters: events of every variant, and its slots where the core tells them."""
+        for job in self._native_jobs():
+            spec = BY_NAME[job.variant]
+            target = counted.Target(
+                self.work.scenario,
+                job.variant,
+                job.isa,
+                self.work.threads if spec.threads else 1,
+                self.work.seed,
+            )
+            folder = self.session.raw / "perf" / job.variant
+            self.progress.step(f"{job.variant}: perf stat")
+            for step, metric in ((counted.count, "IPC"), (counted.topdown, "Retiring")):
+                if step is counted.topdown and self.reason:
+                    continue
+                try:
+                    rows = step(target, self.counters, folder=folder, timeout_s=self._left_s())
+                except MoeProfError as error:
+                    rows = counted.missing_rows(target, (metric,), error)
+                self.session.add(rows)
+
+    def _left_s(self) -> float:
+        if self.max_time_s is None:
+            return TOOL_TIMEOUT_S
+        return max(1.0, self.max_time_s - (time.monotonic() - self.start_s))
+
+    def _native_jobs(self) -> list[Job]:
+        return [
+            job
             for job in self._trusted()
             if job.isa is not None and BY_NAME[job.variant].language == "c++"
         ]
-        left_s = SIMULATION_TIMEOUT_S
-        if self.max_time_s is not None:
-            left_s = max(1.0, self.max_time_s - (time.monotonic() - self.start_s))
+
+    def _simulate(self) -> None:
+        jobs = [simulation.Job(job.variant, job.isa or "") for job in self._native_jobs()]
         self.progress.step("simulating (callgrind)", slow=True)
         self.simulated, failed = simulation.simulate(
             jobs,
             self.work.scenario,
             machine=self.machine,
             cpu=self.cpu,
-            timeout_s=left_s,
+            timeout_s=self._left_s(),
             folder=self.session.raw / "callgrind",
             progress=self.progress,
         )
         index = RowIndex(self.session.rows)
         for job in self._trusted():
             subject = self._subject(index, job)
+            modelled = model(
+                subject,
+                self.simulated.get(job.variant),
+                self._platform(job.variant, subject.threads),
+                failed.get(job.variant) or simulation.why_not_simulable(job.variant),
+            )
             self.session.add(
-                model(
-                    subject,
-                    self.simulated.get(job.variant),
-                    self._platform(job.variant, subject.threads),
-                    failed.get(job.variant) or _not_simulable(job.variant),
-                ).rows
+                row
+                for row in modelled.rows
+                if index.value(job.variant, row.metric) is None  # counted ones are better
             )
 
     def _subject(self, index: RowIndex, job: Job) -> Subject:
@@ -291,12 +328,3 @@ class _Run:
         )
 
 
-def _why_not_measured(machine: Machine) -> str:
-    return "" if machine.has_pmu else "this machine offers no hardware counters (no PMU)"
-
-
-def _not_simulable(variant: str) -> str:
-    spec = BY_NAME.get(variant)
-    if spec is not None and spec.language == "numba":
-        return "code that numba compiles inside Python is not simulated; see the C++ variants"
-    return "no path of this variant can be simulated"

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from moe_prof.analysis.query import RowIndex
 from moe_prof.rows import Row
-from moe_prof.units import digits_text, share_text, time_text
+from moe_prof.units import count_text, digits_text, share_text, time_text
 
 MISSING = "-"
 MARKS = {"measured": "", "simulated": "s", "modelled": "m", "unavailable": ""}
@@ -59,6 +59,38 @@ TOPDOWN_COLUMNS: tuple[Column, ...] = (
     Column("IPC", "IPC", "{:.2f}".format),
     Column("instr/MAC", "instructions_per_mac", digits_text),
 )
+
+
+COUNTER_COLUMNS: tuple[Column, ...] = (
+    Column("instr.", "instructions", count_text),
+    Column("/MAC", "instructions_per_mac", digits_text),
+    Column("cycles", "cycles", count_text),
+    Column("IPC", "IPC", "{:.2f}".format),
+    Column("branches", "branches", count_text),
+    Column("br. misses", "branch-misses", count_text),
+    Column("br. misses", "branch_mispredictions", count_text),
+    Column("cache refs", "cache-references", count_text),
+    Column("cache misses", "cache-misses", count_text),
+    Column("L1D misses", "l1d_misses", count_text),
+    Column("LL misses", "ll_misses", count_text),
+    Column("task-clock", "task-clock", time_text),
+    Column("page faults", "page-faults", count_text),
+    Column("switches", "context-switches", count_text),
+)
+
+
+def counters_table(index: RowIndex, variants: Sequence[str]) -> Table:
+    """Events of one forward; columns without any value are left out."""
+    table = _table("variant")
+    columns = [
+        column
+        for column in COUNTER_COLUMNS
+        if any(index.value(variant, column.metric) is not None for variant in variants)
+    ]
+    cells = _columns(table, index, variants, columns)
+    for variant in variants:
+        table.add_row(variant, *cells[variant])
+    return table
 
 
 def stage_table(index: RowIndex, variants: Sequence[str]) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from moe_prof.collectors import callgrind
 from moe_prof.collectors.simulate import SimulatedCounts
@@ -86,30 +87,12 @@ def model(
     Args:
         simulated: None when the variant cannot be simulated, ``reason`` says why.
     """
+    rows = simulated_rows(
+        subject.scenario, subject.variant, simulated, reason, macs=subject.macs
+    )
     if simulated is None or simulated.counts is None:
         why = reason or _why_not_counted(simulated)
-        names = ("instructions", "instructions_per_mac")
-        rows = [_missing(subject, name, "1", why) for name in names]
         return Modelled((*rows, *_missing_tree(subject, why)), None)
-    counts = simulated.counts
-    rows = [
-        *callgrind.rows(
-            counts,
-            scenario=subject.scenario,
-            variant=subject.variant,
-            source=simulated.source,
-        ),
-        Row(
-            scenario=subject.scenario,
-            variant=subject.variant,
-            collector=callgrind.NAME,
-            metric="instructions_per_mac",
-            value=counts.instructions / subject.macs if subject.macs else None,
-            unit="1",
-            provenance="simulated",
-            source=simulated.source,
-        ),
-    ]
     if platform.core is None or platform.clock_hz is None:
         return Modelled((*rows, *_missing_tree(subject, "; ".join(platform.reasons))), None)
     result = breakdown(
@@ -122,6 +105,33 @@ def model(
     )
     validity = "; ".join((f"interval model, {platform.core.name}", *result.warnings))
     return Modelled((*rows, *_tree_rows(subject, result, validity)), result)
+
+
+def simulated_rows(
+    scenario: str, variant: str, simulated: SimulatedCounts | None, reason: str, *, macs: int
+) -> list[Row]:
+    """Counts of one forward and ``instructions_per_mac``; the reason where there are none."""
+    labels: dict[str, Any] = {
+        "scenario": scenario, "variant": variant, "collector": callgrind.NAME,
+    }  # fmt: skip
+    if simulated is None or simulated.counts is None:
+        why = reason or _why_not_counted(simulated)
+        names = ("instructions", "instructions_per_mac")
+        return [unavailable(name, "1", why, **labels) for name in names]
+    counts = simulated.counts
+    rows = callgrind.rows(counts, scenario=scenario, variant=variant, source=simulated.source)
+    if macs:
+        rows.append(
+            Row(
+                **labels,
+                metric="instructions_per_mac",
+                value=counts.instructions / macs,
+                unit="1",
+                provenance="simulated",
+                source=simulated.source,
+            )
+        )
+    return rows
 
 
 def _events(simulated: SimulatedCounts, l3_misses: float | None) -> Events:

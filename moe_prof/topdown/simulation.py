@@ -54,6 +54,16 @@ def simulable_isa(variant: str, cpu: CpuFeatures) -> str | None:
     return None
 
 
+def why_not_simulable(variant: str) -> str:
+    """The reason why :func:`simulable_isa` has no path."""
+    spec = VARIANTS.get(variant)
+    if spec is None:
+        return "a user's own library is not in the native driver that is simulated"
+    if spec.language == "numba":
+        return "code that numba compiles inside Python is not simulated; see the C++ variants"
+    return f"every path of {variant} that runs here uses instructions that valgrind lacks"
+
+
 def tokens_to_simulate(scenario: Scenario, variant: str) -> int:
     """All tokens, or fewer for a variant whose work is proportional to them."""
     spec = VARIANTS.get(variant)

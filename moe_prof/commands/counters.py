@@ -1,0 +1,181 @@
+"""``counters``: events of the forward loop, by hardware where possible, else by simulation."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group
+from rich.markup import escape
+from rich.text import Text
+
+from moe_prof import session as sessions
+from moe_prof.analysis.query import RowIndex
+from moe_prof.commands.base import Result
+from moe_prof.commands.options import add_workload, split_output
+from moe_prof.commands.workload import Workload, isa_for, workload_from
+from moe_prof.errors import MoeProfError, UnavailableError, WorkloadError
+from moe_prof.kernels.features import read_cpu
+from moe_prof.kernels.table import BY_NAME
+from moe_prof.machine import Machine
+from moe_prof.machine import read as read_machine
+from moe_prof.measure.expected import layer_macs
+from moe_prof.progress import Progress
+from moe_prof.render.tables import LEGEND, counters_table
+from moe_prof.rows import Row
+from moe_prof.session import Session
+from moe_prof.topdown import counted, simulation
+from moe_prof.topdown.counted import Counters
+from moe_prof.topdown.modelled import simulated_rows
+
+TIMEOUT_S = 240.0
+
+
+class CountersCommand:
+    """count instructions, branches and cache misses of one forward. Only the forward loop is
+    counted. Hardware counters are used where there are any; elsewhere instructions, branches and
+    misses are simulated on one thread, and perf's software events are counted. Example: moe-prof
+    counters S3 --variant scalar,matricized
+    """
+
+    name = "counters"
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """The common options."""
+        add_workload(parser, default_variants="all")
+
+    def run(self, args: argparse.Namespace, progress: Progress) -> Result:
+        """Count; raises UnavailableError when neither perf nor valgrind can be used."""
+        folder = split_output(args)
+        machine = read_machine()
+        work = workload_from(args, machine)
+        counters = counted.find_counters(machine)
+        with sessions.create(
+            self.name,
+            scenario=work.scenario.label,
+            shape=work.scenario.shape,
+            variants=work.variants,
+            seed=work.seed,
+            machine=machine.as_dict(),
+            folder=folder,
+        ) as session:
+            run = _Run(work, machine, session, progress, counters, args.max_time_s or TIMEOUT_S)
+            run.perf()
+            if not counters.has_hardware:
+                run.simulated()
+            return run.result()
+
+
+@dataclass
+class _Run:
+    work: Workload
+    machine: Machine
+    session: Session
+    progress: Progress
+    counters: Counters
+    timeout_s: float
+    failures: tuple[str, ...] = ()
+
+    def perf(self) -> None:
+        """One run under perf stat a variant."""
+        for name in self._native():
+            target = self._target(name)
+            if not self.counters.events:
+                break
+            self.progress.step(f"{name}: perf stat")
+            try:
+                rows = counted.count(
+                    target, self.counters,
+                    folder=self.session.raw / "perf" / name, timeout_s=self.timeout_s,
+                )  # fmt: skip
+            except WorkloadError as error:
+                self.failures += (f"variant {name}: {error}",)
+                rows = counted.missing_rows(target, ("instructions",), error)
+            except MoeProfError as error:
+                rows = counted.missing_rows(target, ("instructions",), error)
+            if not self.counters.has_hardware:
+                rows = [row for row in rows if row.value is not None]
+            self.session.add(rows)
+
+    def simulated(self) -> None:
+        """Simulated counts of the variants that can be simulated."""
+        cpu = read_cpu()
+        jobs = [
+            simulation.Job(name, isa)
+            for name in self._native()
+            if (isa := isa_for(name, self.work.isa) or simulation.simulable_isa(name, cpu))
+        ]
+        self.progress.step("simulating (callgrind)", slow=True)
+        done, failed = simulation.simulate(
+            jobs,
+            self.work.scenario,
+            machine=self.machine,
+            cpu=cpu,
+            timeout_s=self.timeout_s,
+            folder=self.session.raw / "callgrind",
+            progress=self.progress,
+        )
+        for name in self.work.variants:
+            self.session.add(
+                simulated_rows(
+                    self.work.scenario.label,
+                    name,
+                    done.get(name),
+                    failed.get(name) or simulation.why_not_simulable(name),
+                    macs=layer_macs(self.work.scenario),
+                )
+            )
+
+    def result(self) -> Result:
+        """The table, and exit 3 when not one figure could be had."""
+        rows = self.session.rows
+        if not self.failures and not any(row.value is not None for row in rows):
+            raise UnavailableError(_nothing(self.counters, rows))
+        return Result(
+            rows=rows,
+            body=Group(*self._body(rows)),
+            machine=self.machine.as_dict(),
+            session=self.session.folder,
+            exit_code=6 if self.failures else 0,
+            errors=self.failures,
+        )
+
+    def _body(self, rows: Sequence[Row]) -> list[Text | object]:
+        index = RowIndex(rows)
+        scenario = self.work.scenario
+        lines: list[Text | object] = [
+            Text(f"{scenario.label}: events of one forward", style="bold"),
+            counters_table(index, self.work.variants),
+            "",
+        ]
+        if not self.counters.has_hardware:
+            lines.append(
+                Text(
+                    f"No hardware counters: {self.counters.reason}. Simulated on one thread by "
+                    "callgrind, with this machine's L1 and L2 caches; ll misses leave the L2.",
+                    style="dim",
+                )
+            )
+            if self.counters.remedy:
+                lines.append(Text(f"To count in hardware: {self.counters.remedy}.", style="dim"))
+        lines.append(Text.from_markup(escape(f"Marks: {LEGEND}."), style="dim"))
+        return lines
+
+    def _native(self) -> list[str]:
+        return [n for n in self.work.variants if n in BY_NAME and BY_NAME[n].language == "c++"]
+
+    def _target(self, name: str) -> counted.Target:
+        spec = BY_NAME[name]
+        return counted.Target(
+            self.work.scenario,
+            name,
+            isa_for(name, self.work.isa),
+            self.work.threads if spec.threads else 1,
+            self.work.seed,
+        )
+
+
+def _nothing(counters: Counters, rows: Sequence[Row]) -> str:
+    why = next((row.source for row in rows if row.source), "no variant of the native driver chosen")
+    return f"nothing can be counted here: {counters.reason or 'perf counted nothing'}; {why}"
