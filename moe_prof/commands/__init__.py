@@ -2,6 +2,7 @@
 
 from moe_prof.commands.base import Command
 from moe_prof.commands.bench import Bench
+from moe_prof.commands.counters import CountersCommand
 from moe_prof.commands.topdown import Topdown
 
-COMMANDS: tuple[Command, ...] = (Topdown(), Bench())
+COMMANDS: tuple[Command, ...] = (Topdown(), CountersCommand(), Bench())

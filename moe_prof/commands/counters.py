@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.text import Text
 
@@ -141,10 +141,10 @@ class _Run:
             errors=self.failures,
         )
 
-    def _body(self, rows: Sequence[Row]) -> list[Text | object]:
+    def _body(self, rows: Sequence[Row]) -> list[RenderableType]:
         index = RowIndex(rows)
         scenario = self.work.scenario
-        lines: list[Text | object] = [
+        lines: list[RenderableType] = [
             Text(f"{scenario.label}: events of one forward", style="bold"),
             counters_table(index, self.work.variants),
             "",
@@ -153,7 +153,7 @@ class _Run:
             lines.append(
                 Text(
                     f"No hardware counters: {self.counters.reason}. Simulated on one thread by "
-                    "callgrind, with this machine's L1 and L2 caches; ll misses leave the L2.",
+                    "callgrind, with this machine's L1 and L2 caches.",
                     style="dim",
                 )
             )

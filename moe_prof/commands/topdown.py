@@ -326,5 +326,3 @@ class _Run:
                 simulated=self.simulated,
             )
         )
-
-

@@ -47,7 +47,7 @@ STAGE_COLUMNS: tuple[Column, ...] = (
     Column("/autovec", "speedup_over_autovec", _times),
     Column("roofline", "roofline_fraction", share_text),
     Column("waiting", "spin_fraction", share_text),
-    Column("rel RMSE", "rel_rmse", "{:.0e}".format),
+    Column("error", "rel_rmse", "{:.0e}".format),
 )
 TOPDOWN_COLUMNS: tuple[Column, ...] = (
     Column("retiring", "Retiring", _percent),
@@ -67,15 +67,15 @@ COUNTER_COLUMNS: tuple[Column, ...] = (
     Column("cycles", "cycles", count_text),
     Column("IPC", "IPC", "{:.2f}".format),
     Column("branches", "branches", count_text),
-    Column("br. misses", "branch-misses", count_text),
-    Column("br. misses", "branch_mispredictions", count_text),
-    Column("cache refs", "cache-references", count_text),
-    Column("cache misses", "cache-misses", count_text),
-    Column("L1D misses", "l1d_misses", count_text),
-    Column("LL misses", "ll_misses", count_text),
-    Column("task-clock", "task-clock", time_text),
-    Column("page faults", "page-faults", count_text),
-    Column("switches", "context-switches", count_text),
+    Column("br. miss", "branch-misses", count_text),
+    Column("br. miss", "branch_mispredictions", count_text),
+    Column("c. refs", "cache-references", count_text),
+    Column("c. miss", "cache-misses", count_text),
+    Column("L1D miss", "l1d_misses", count_text),
+    Column("L2 miss", "ll_misses", count_text),
+    Column("CPU time", "task-clock", time_text),
+    Column("faults", "page-faults", count_text),
+    Column("switch.", "context-switches", count_text),
 )
 
 
@@ -139,7 +139,7 @@ def phase_table(index: RowIndex, variants: Sequence[str], phases: Sequence[str])
 
 
 def _table(*titles: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
     for title in titles:
         table.add_column(title, no_wrap=True)
     return table

@@ -61,7 +61,7 @@ def find_counters(machine: Machine) -> Counters:
     if not {"cycles", "instructions"} <= set(events):
         reason = hardware.reason if not hardware.usable else "perf counts no cycles here"
     attempts, topdown_reason = _attempts(facts)
-    return Counters(events, attempts, reason, topdown_reason or reason, hardware.remedy)
+    return Counters(events, attempts, reason, reason or topdown_reason, hardware.remedy)
 
 
 def _attempts(facts: PerfFacts) -> tuple[tuple[Attempt, ...], str]:
@@ -170,9 +170,7 @@ def _run(
         program, target.scenario, iterations=1, threads=target.threads, seed=target.seed,
         warmup=2, min_time_s=MIN_TIME_S,
     )  # fmt: skip
-    run = perf_stat.run(
-        command, folder, timeout_s=timeout_s, name=name, events=events, extra=extra
-    )
+    run = perf_stat.run(command, folder, timeout_s=timeout_s, name=name, events=events, extra=extra)
     labels = perf_rows.Labels(
         scenario=target.scenario.label,
         variant=target.variant,

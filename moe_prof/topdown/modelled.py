@@ -87,9 +87,7 @@ def model(
     Args:
         simulated: None when the variant cannot be simulated, ``reason`` says why.
     """
-    rows = simulated_rows(
-        subject.scenario, subject.variant, simulated, reason, macs=subject.macs
-    )
+    rows = simulated_rows(subject.scenario, subject.variant, simulated, reason, macs=subject.macs)
     if simulated is None or simulated.counts is None:
         why = reason or _why_not_counted(simulated)
         return Modelled((*rows, *_missing_tree(subject, why)), None)
