@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from moe_prof.collectors import perf_facts, perf_rows, perf_stat, perf_topdown_plan
-from moe_prof.collectors.perf_facts import PerfFacts
-from moe_prof.collectors.perf_topdown_plan import Attempt
-from moe_prof.errors import MoeProfError, ToolError, UnavailableError
+from moe_prof.collectors import perf_facts, perf_stat, perf_topdown_plan
+from moe_prof.collectors.perf_collect import Collected, collect_counters, collect_topdown
+from moe_prof.collectors.perf_rows import Labels
+from moe_prof.collectors.perf_topdown_plan import Facts
+from moe_prof.errors import MoeProfError, UnavailableError
 from moe_prof.kernels import driver
-from moe_prof.kernels.driver import DriverResult
 from moe_prof.machine import Machine
 from moe_prof.measure.expected import layer_macs
 from moe_prof.rows import Row, unavailable
@@ -19,7 +19,6 @@ from moe_prof.scenario import Scenario
 
 COLLECTOR = "perf_stat"
 MIN_TIME_S = 0.5
-SYSTEM_WIDE_NOTE = "counted system-wide: other programs are in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +27,14 @@ class Counters:
 
     Attributes:
         events: those that can be counted, in perf's names; empty when perf is of no use.
-        attempts: ways to ask for top-down figures, best first.
+        facts: what the choice of top-down arguments depends on, None without perf.
         reason: why hardware events are not among ``events``, "" when they are.
-        topdown_reason: why there is no attempt, "" when there is one.
+        topdown_reason: why slots cannot be counted, "" when they can.
         remedy: what would change it.
     """
 
     events: tuple[str, ...]
-    attempts: tuple[Attempt, ...]
+    facts: Facts | None
     reason: str
     topdown_reason: str
     remedy: str
@@ -46,29 +45,7 @@ class Counters:
         return {"cycles", "instructions"} <= set(self.events)
 
 
-NO_COUNTERS = Counters((), (), "perf was not asked", "perf was not asked", "")
-
-
-def find_counters(machine: Machine) -> Counters:
-    """Ask perf and the system what can be counted; never raises for what is missing."""
-    facts = perf_facts.gather(machine)
-    usable = perf_facts.judge(facts)
-    if not usable.usable:
-        return Counters((), (), usable.reason, usable.reason, usable.remedy)
-    events = tuple(e for e, status in perf_stat.probe_events().items() if status == "ok")
-    hardware = perf_facts.judge_hardware(facts)
-    reason = ""
-    if not {"cycles", "instructions"} <= set(events):
-        reason = hardware.reason if not hardware.usable else "perf counts no cycles here"
-    attempts, topdown_reason = _attempts(facts)
-    return Counters(events, attempts, reason, reason or topdown_reason, hardware.remedy)
-
-
-def _attempts(facts: PerfFacts) -> tuple[tuple[Attempt, ...], str]:
-    try:
-        return perf_topdown_plan.attempts(perf_facts.plan_facts(facts)), ""
-    except UnavailableError as error:
-        return (), str(error)
+NO_COUNTERS = Counters((), None, "perf was not asked", "perf was not asked", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +59,21 @@ class Target:
     seed: int
 
 
+def find_counters(machine: Machine) -> Counters:
+    """Ask perf and the system what can be counted; never raises for what is missing."""
+    found = perf_facts.gather(machine)
+    usable = perf_facts.judge(found)
+    if not usable.usable:
+        return Counters((), None, usable.reason, usable.reason, usable.remedy)
+    events = tuple(e for e, status in perf_stat.probe_events().items() if status == "ok")
+    hardware = perf_facts.judge_hardware(found)
+    facts = perf_facts.plan_facts(found)
+    reason = ""
+    if not {"cycles", "instructions"} <= set(events):
+        reason = "perf counts no cycles here" if hardware.usable else hardware.reason
+    return Counters(events, facts, reason, reason or _why_no_slots(facts), hardware.remedy)
+
+
 def count(target: Target, counters: Counters, *, folder: Path, timeout_s: float) -> list[Row]:
     """Events of one forward, and ratios of them.
 
@@ -92,26 +84,24 @@ def count(target: Target, counters: Counters, *, folder: Path, timeout_s: float)
         ToolError: perf failed.
         WorkloadError: the workload crashed or did not end in time.
     """
-    result, found = _run(
-        target, counters.events, (), folder=folder, name="counters", timeout_s=timeout_s
+    collected = collect_counters(
+        _command(target), folder, _labels(target), timeout_s=timeout_s, events=counters.events
     )
-    rows = [_per_forward(row, result.iterations) for row in found]
-    instructions = next(
-        (r.value for r in rows if r.metric == "instructions" and r.value is not None), None
-    )
+    forwards = driver.parse_result(collected.run.stdout).iterations
+    rows = [_per_forward(row, forwards) for row in collected.rows]
     macs = layer_macs(target.scenario)
-    if instructions is not None and macs:
-        rows.append(
-            Row(
-                scenario=target.scenario.label,
-                variant=target.variant,
-                collector=COLLECTOR,
-                metric="instructions_per_mac",
-                value=instructions / macs,
-                unit="1",
-                source="instructions of all threads, waiting included, / useful MACs",
-            )
+    rows += [
+        replace(
+            row,
+            metric="instructions_per_mac",
+            value=row.value / macs,
+            unit="1",
+            stddev=None,
+            source="instructions of all threads, waiting included, / useful MACs",
         )
+        for row in rows
+        if row.metric == "instructions" and row.value is not None and macs and row.cpu is None
+    ][:1]
     return rows
 
 
@@ -119,28 +109,16 @@ def topdown(target: Target, counters: Counters, *, folder: Path, timeout_s: floa
     """Top-down nodes, by the first way that gives any.
 
     Raises:
-        UnavailableError: no way gives a node; names the last refusal.
+        UnavailableError: no way gives a node; names the refusals.
         WorkloadError: the workload crashed or did not end in time.
     """
-    last = counters.topdown_reason or "perf printed no top-down figure"
-    for number, attempt in enumerate(counters.attempts):
-        try:
-            _, rows = _run(
-                target, (), attempt.args, folder=folder, name=f"topdown-{number}",
-                timeout_s=timeout_s, width=attempt.slots_per_cycle,
-            )  # fmt: skip
-        except (UnavailableError, ToolError) as error:
-            last = str(error)
-            continue
-        nodes = [row for row in rows if row.level is not None and row.value is not None]
-        if nodes:
-            note = "; ".join(
-                part
-                for part in (attempt.note, SYSTEM_WIDE_NOTE if attempt.system_wide else "")
-                if part
-            )
-            return [_noted(row, note, system_wide=attempt.system_wide) for row in nodes]
-    raise UnavailableError(last)
+    if counters.facts is None:
+        raise UnavailableError(counters.topdown_reason)
+    collected = collect_topdown(
+        _command(target), folder, _labels(target), facts=counters.facts, timeout_s=timeout_s
+    )
+    nodes = [row for row in collected.rows if row.level is not None and row.value is not None]
+    return [replace(row, source=_joined(row.source, collected)) for row in nodes]
 
 
 def missing_rows(target: Target, metrics: Sequence[str], error: MoeProfError) -> list[Row]:
@@ -154,30 +132,29 @@ def missing_rows(target: Target, metrics: Sequence[str], error: MoeProfError) ->
     ]  # fmt: skip
 
 
-def _run(
-    target: Target,
-    events: Sequence[str],
-    extra: Sequence[str],
-    *,
-    folder: Path,
-    name: str,
-    timeout_s: float,
-    width: int | None = None,
-) -> tuple[DriverResult, list[Row]]:
-    folder.mkdir(parents=True, exist_ok=True)
+def _why_no_slots(facts: Facts) -> str:
+    try:
+        perf_topdown_plan.attempts(facts)
+    except UnavailableError as error:
+        return str(error)
+    return ""
+
+
+def _command(target: Target) -> list[str]:
     program = driver.find_driver(target.variant, isa=target.isa)
-    command = driver.driver_argv(
-        program, target.scenario, iterations=1, threads=target.threads, seed=target.seed,
-        warmup=2, min_time_s=MIN_TIME_S,
-    )  # fmt: skip
-    run = perf_stat.run(command, folder, timeout_s=timeout_s, name=name, events=events, extra=extra)
-    labels = perf_rows.Labels(
-        scenario=target.scenario.label,
-        variant=target.variant,
-        collector=COLLECTOR,
-        slots_per_cycle=width,
+    return driver.driver_argv(
+        program,
+        target.scenario,
+        iterations=1,
+        threads=target.threads,
+        seed=target.seed,
+        warmup=2,
+        min_time_s=MIN_TIME_S,
     )
-    return driver.parse_result(run.stdout), perf_rows.rows(perf_stat.read(run), labels)
+
+
+def _labels(target: Target) -> Labels:
+    return Labels(scenario=target.scenario.label, variant=target.variant, collector=COLLECTOR)
 
 
 def _per_forward(row: Row, forwards: int) -> Row:
@@ -192,6 +169,5 @@ def _per_forward(row: Row, forwards: int) -> Row:
     )
 
 
-def _noted(row: Row, note: str, *, system_wide: bool) -> Row:
-    source = "; ".join(part for part in (row.source, note) if part)
-    return replace(row, source=source, scope="system" if system_wide else row.scope)
+def _joined(source: str, collected: Collected) -> str:
+    return "; ".join(part for part in (source, *collected.notes) if part)
