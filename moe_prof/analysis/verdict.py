@@ -29,6 +29,8 @@ BRANCH_MIN = 0.2
 FRONTEND_MIN = 0.25
 ROOFLINE_MIN = 0.7
 CHAIN_MARGIN = 1.1
+
+DOCTOR = "run 'moe-prof doctor' to see which collectors would tell more"
 BACKEND_CAUSE_MIN = 0.25
 RETIRING_MIN = 0.5
 
@@ -49,6 +51,7 @@ class Evidence:
         roofline_limit: which ceiling sets that floor.
         instructions_per_mac: instructions per useful multiply-accumulate.
         measured: whether the slots were counted by hardware.
+        why_no_slots: why there are no fractions of slots, "" when there are.
     """
 
     threads: int
@@ -68,6 +71,7 @@ class Evidence:
     roofline_limit: Literal["compute", "memory"] | None = None
     instructions_per_mac: float | None = None
     measured: bool = False
+    why_no_slots: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +92,9 @@ def judge(evidence: Evidence) -> Verdict:
         verdict = rule(evidence)
         if verdict is not None:
             return verdict
-    return Verdict(
-        "unknown",
-        "no cause stands out in the figures that could be had here",
-        "run 'moe-prof doctor' to see which collectors would tell more",
-    )
+    if evidence.why_no_slots:
+        return Verdict("unknown", f"its slots are not known: {evidence.why_no_slots}", DOCTOR)
+    return Verdict("unknown", "no cause stands out in the figures that could be had here", DOCTOR)
 
 
 def _oversubscribed(e: Evidence) -> Verdict | None:

@@ -51,10 +51,10 @@ STAGE_COLUMNS: tuple[Column, ...] = (
 )
 TOPDOWN_COLUMNS: tuple[Column, ...] = (
     Column("retiring", "Retiring", _percent),
-    Column("bad spec", "Bad_Speculation", _percent),
-    Column("frontend", "Frontend_Bound", _percent),
-    Column("backend", "Backend_Bound", _percent),
-    Column("= memory", "Backend_Bound.Memory_Bound", _percent),
+    Column("bad", "Bad_Speculation", _percent),
+    Column("front", "Frontend_Bound", _percent),
+    Column("back", "Backend_Bound", _percent),
+    Column("= mem", "Backend_Bound.Memory_Bound", _percent),
     Column("+ core", "Backend_Bound.Core_Bound", _percent),
     Column("IPC", "IPC", "{:.2f}".format),
     Column("instr/MAC", "instructions_per_mac", digits_text),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.padding import Padding
 from rich.text import Text
 
 from moe_prof.analysis.query import RowIndex
@@ -110,7 +109,8 @@ def _answer(report: Report, index: RowIndex) -> list[RenderableType]:
 
 
 def _slots_title(report: Report) -> str:
-    return "Issue slots in % (top-down)" + (", modelled" if report.reason else ", measured")
+    how = "modelled" if report.reason else "measured"
+    return f"Issue slots, {how}, in %: retiring, bad speculation, frontend, backend (memory + core)"
 
 
 def _verdicts(report: Report, index: RowIndex) -> list[RenderableType]:
@@ -122,11 +122,11 @@ def _verdicts(report: Report, index: RowIndex) -> list[RenderableType]:
             lines.append(Text(f"{variant}: {why}"))
             continue
         text = Text()
-        text.append(f"{variant}  ", style="bold")
-        text.append(f"{cause}\n", style="cyan")
-        text.append(f"{index.text(variant, 'verdict_evidence')}\n")
+        text.append(variant, style="bold")
+        text.append(f" {cause}", style="cyan")
+        text.append(f": {index.text(variant, 'verdict_evidence')}; ")
         text.append(f"try: {index.text(variant, 'verdict_advice')}")
-        lines.append(Padding(text, (0, 0, 0, 1)))
+        lines.append(text)
     return lines
 
 

@@ -67,6 +67,7 @@ def _evidence(
         roofline_limit=floor.limit if floor is not None else None,
         instructions_per_mac=index.value(variant, "instructions_per_mac"),
         measured=retiring is not None and retiring.provenance == "measured",
+        why_no_slots=retiring.source if retiring is not None and retiring.value is None else "",
     )
 
 
