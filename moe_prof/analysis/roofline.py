@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moe_prof.analysis.ceilings import LEVELS, Ceiling, Ceilings, Level
+from moe_prof.analysis.work import count_work
 from moe_prof.scenario import Scenario
 
 Limit = Literal["compute", "memory"]
@@ -72,16 +73,16 @@ def layer_work(scenario: Scenario, touched_experts: int | None = None) -> LayerW
     """Work of one forward.
 
     Args:
-        touched_experts: routed experts that got a token; None: as many as tokens x K can reach.
+        touched_experts: experts that got a token, the shared one included; None: as many as uniform
+            random routing needs on average.
     """
-    n, d, h, e, k = scenario.shape
-    touched = min(e, n * k) if touched_experts is None else touched_experts
-    experts = touched + 1 if n > 0 else 0
+    counts = count_work(scenario)
+    experts = counts.experts_expected if touched_experts is None else touched_experts
     return LayerWork(
-        router_macs=n * e * d,
-        router_bytes=4 * e * d if n > 0 else 0,
-        expert_macs=n * (k + 1) * 3 * d * h,
-        expert_bytes=experts * 3 * d * h,
+        router_macs=counts.router_macs,
+        router_bytes=counts.router_bytes if scenario.num_tokens else 0,
+        expert_macs=counts.expert_macs,
+        expert_bytes=round(experts * counts.expert_bytes),
     )
 
 

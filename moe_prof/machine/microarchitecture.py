@@ -115,15 +115,16 @@ CORES: tuple[Microarchitecture, ...] = (
     _M("zen5", "znver5", 5, 8, 15, 14, None, None, "AMD guide 58455 (Zen 5)"),
     _M(
         "neoverse-n1", "neoverse-n1", 1, 4, 11, 11, None, None,
-        "Arm Neoverse N1 optimization guide (4 macro-ops decoded a cycle); penalty: LLVM "
-        "scheduling model",
+        f"Arm Neoverse N1 optimization guide (4 macro-ops decoded a cycle); {_LLVM_PENALTY}",
     ),
-    _M("neoverse-v1", "neoverse-v1", 2, 8, None, 10, None, None,
-       "Arm Neoverse V1 performance analysis guide (8 slots); L2: Arm, Hot Chips 2021"),
-    _M("neoverse-n2", "neoverse-n2", 3, 5, None, None, None, None,
-       "Arm Neoverse N2 optimization guide (5 macro-ops a cycle)"),
-    _M("neoverse-v2", "neoverse-v2", 4, 8, None, 10, None, None,
-       "Arm Neoverse V2 performance analysis guide (8 slots); L2: Arm, Hot Chips 2023"),
+    _M("neoverse-v1", "neoverse-v1", 2, 8, 11, 10, None, None,
+       f"Arm Neoverse V1 performance analysis guide (8 slots); {_LLVM_PENALTY}; L2: Arm, Hot "
+       "Chips 2021"),
+    _M("neoverse-n2", "neoverse-n2", 3, 5, 10, None, None, None,
+       f"Arm Neoverse N2 optimization guide (5 macro-ops a cycle); {_LLVM_PENALTY}"),
+    _M("neoverse-v2", "neoverse-v2", 4, 8, 10, 10, None, None,
+       f"Arm Neoverse V2 performance analysis guide (8 slots); {_LLVM_PENALTY} (taken from N2); "
+       "L2: Arm, Hot Chips 2023"),
     _M(
         "spacemit-x60", "spacemit-x60", 1, 2, 9, None, None, None,
         "LLVM scheduling model RISCVSchedSpacemitX60 (dual issue, in order, nine stages)",

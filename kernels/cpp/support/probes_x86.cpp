@@ -3,7 +3,12 @@
 // as assembler statements: from intrinsics compilers made loops with register copies in between.
 #include "support/probes.h"
 
-#if defined(__x86_64__) && (defined(__clang__) ? __clang_major__ >= 12 : __GNUC__ >= 11)
+#if defined(__x86_64__)
+
+// Compilers of this age come with assemblers that know AVX-VNNI and AMX.
+#if defined(__clang__) ? __clang_major__ >= 12 : __GNUC__ >= 11
+#define MOE_KNOWS_AMX 1
+#endif
 
 #include <cerrno>
 #include <cstdio>
@@ -30,10 +35,8 @@ struct Feature {
 constexpr Feature kAvx2{"AVX2", 0, 1, 5};
 constexpr Feature kAvx512F{"AVX-512F", 0, 1, 16};
 constexpr Feature kAvx512Vnni{"AVX-512 VNNI", 0, 2, 11};
-constexpr Feature kAvxVnni{"AVX-VNNI", 1, 0, 4};
-constexpr Feature kAmxInt8{"AMX-INT8", 0, 3, 25};
 
-constexpr uint64_t kYmmState = 0x6, kZmmState = 0xE6, kTileState = 0x60000;
+constexpr uint64_t kYmmState = 0x6, kZmmState = 0xE6;
 
 uint64_t enabled_state() {
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -62,24 +65,8 @@ bool has(const Feature &feature, uint64_t state, char *reason, size_t size) {
 
 bool has_avx2(char *reason, size_t size) { return has(kAvx2, kYmmState, reason, size); }
 bool has_avx512(char *reason, size_t size) { return has(kAvx512F, kZmmState, reason, size); }
-bool has_avx_vnni(char *reason, size_t size) { return has(kAvxVnni, kYmmState, reason, size); }
 bool has_avx512_vnni(char *reason, size_t size) {
     return has(kAvx512Vnni, kZmmState, reason, size);
-}
-
-// Tiles need the system's permission, once per process.
-// Source: Linux, Documentation/arch/x86/xstate.rst.
-bool has_amx(char *reason, size_t size) {
-    constexpr long kRequestPermission = 0x1023, kTileData = 18;
-    if (!has(kAmxInt8, kTileState, reason, size)) {
-        return false;
-    }
-    if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0) {
-        std::snprintf(reason, size, "arch_prctl(ARCH_REQ_XCOMP_PERM, 18): %s",
-                      std::strerror(errno));
-        return false;
-    }
-    return true;
 }
 
 __attribute__((target("avx2"))) void int8_avx2_words(const unsigned char *, int64_t,
@@ -116,17 +103,6 @@ __attribute__((target("avx2"))) void int8_avx2_bytes(const unsigned char *, int6
 
 // Unsigned x signed: activations are offset by 128 and the weights' sums taken off once per row,
 // so every instruction is 32 useful products.
-__attribute__((target("avx2,avxvnni"))) void int8_avx_vnni(const unsigned char *, int64_t,
-                                                           int64_t rounds) {
-    __m256i sums[kChains] = {};
-    const __m256i a = _mm256_set1_epi8(3), b = _mm256_set1_epi8(-5);
-    for (int64_t round = 0; round < rounds; ++round) {
-        for (__m256i &sum : sums) {
-            asm volatile("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
-        }
-    }
-}
-
 __attribute__((target("avx512f,avx512vnni"))) void int8_avx512_vnni(const unsigned char *, int64_t,
                                                                     int64_t rounds) {
     __m512i sums[kChains] = {};
@@ -136,46 +112,6 @@ __attribute__((target("avx512f,avx512vnni"))) void int8_avx512_vnni(const unsign
             asm volatile("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
         }
     }
-}
-
-// Palette 1; eight tiles of 16 rows x 64 bytes. Source: Intel SDM volume 1, chapter 18.
-struct alignas(64) TileConfig {
-    uint8_t palette = 1;
-    uint8_t start_row = 0;
-    uint8_t reserved[14] = {};
-    uint16_t column_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64, "the instruction reads 64 bytes");
-
-constexpr int64_t kTileMacs = 16 * 16 * 64;
-constexpr int kTileChains = 6;
-
-void int8_amx(const unsigned char *, int64_t, int64_t rounds) {
-    const TileConfig config;
-    alignas(64) int8_t operand[16 * 64];
-    std::memset(operand, 3, sizeof(operand));
-    const int64_t stride = 64;
-    asm volatile("ldtilecfg %0" : : "m"(config));
-    asm volatile("tileloadd (%0,%1,1), %%tmm6\n\t"
-                 "tileloadd (%0,%1,1), %%tmm7\n\t"
-                 "tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\t"
-                 "tilezero %%tmm3\n\ttilezero %%tmm4\n\ttilezero %%tmm5"
-                 :
-                 : "r"(operand), "r"(stride)
-                 : "memory");
-    for (int64_t round = 0; round < rounds; ++round) {
-        asm volatile("tdpbssd %%tmm7, %%tmm6, %%tmm0\n\t"
-                     "tdpbssd %%tmm7, %%tmm6, %%tmm1\n\t"
-                     "tdpbssd %%tmm7, %%tmm6, %%tmm2\n\t"
-                     "tdpbssd %%tmm7, %%tmm6, %%tmm3\n\t"
-                     "tdpbssd %%tmm7, %%tmm6, %%tmm4\n\t"
-                     "tdpbssd %%tmm7, %%tmm6, %%tmm5"
-                     :
-                     :
-                     : "memory");
-    }
-    asm volatile("tilerelease" : : : "memory");
 }
 
 __attribute__((target("avx2,fma"))) void fp32_avx2(const unsigned char *, int64_t,
@@ -226,16 +162,94 @@ __attribute__((target("avx512f"))) void read_avx512(const unsigned char *buffer,
     }
 }
 
+#ifdef MOE_KNOWS_AMX
+
+constexpr Feature kAvxVnni{"AVX-VNNI", 1, 0, 4};
+constexpr Feature kAmxInt8{"AMX-INT8", 0, 3, 25};
+constexpr uint64_t kTileState = 0x60000;
+
+bool has_avx_vnni(char *reason, size_t size) { return has(kAvxVnni, kYmmState, reason, size); }
+
+// Tiles need the system's permission, once per process.
+// Source: Linux, Documentation/arch/x86/xstate.rst.
+bool has_amx(char *reason, size_t size) {
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;
+    if (!has(kAmxInt8, kTileState, reason, size)) {
+        return false;
+    }
+    if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0) {
+        std::snprintf(reason, size, "arch_prctl(ARCH_REQ_XCOMP_PERM, 18): %s",
+                      std::strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+__attribute__((target("avx2"))) void int8_avx_vnni(const unsigned char *, int64_t,
+                                                   int64_t rounds) {
+    __m256i sums[kChains] = {};
+    const __m256i a = _mm256_set1_epi8(3), b = _mm256_set1_epi8(-5);
+    for (int64_t round = 0; round < rounds; ++round) {
+        for (__m256i &sum : sums) {
+            asm volatile("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+        }
+    }
+}
+
+// Palette 1; eight tiles of 16 rows x 64 bytes. Source: Intel SDM volume 1, chapter 18.
+struct alignas(64) TileConfig {
+    uint8_t palette = 1;
+    uint8_t start_row = 0;
+    uint8_t reserved[14] = {};
+    uint16_t column_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileConfig) == 64, "the instruction reads 64 bytes");
+
+constexpr int64_t kTileMacs = 16 * 16 * 64;
+constexpr int kTileChains = 6;
+
+void int8_amx(const unsigned char *, int64_t, int64_t rounds) {
+    const TileConfig config;
+    alignas(64) int8_t operand[16 * 64];
+    std::memset(operand, 3, sizeof(operand));
+    const int64_t stride = 64;
+    asm volatile("ldtilecfg %0" : : "m"(config));
+    asm volatile("tileloadd (%0,%1,1), %%tmm6\n\t"
+                 "tileloadd (%0,%1,1), %%tmm7\n\t"
+                 "tilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\t"
+                 "tilezero %%tmm3\n\ttilezero %%tmm4\n\ttilezero %%tmm5"
+                 :
+                 : "r"(operand), "r"(stride)
+                 : "memory");
+    for (int64_t round = 0; round < rounds; ++round) {
+        asm volatile("tdpbssd %%tmm7, %%tmm6, %%tmm0\n\t"
+                     "tdpbssd %%tmm7, %%tmm6, %%tmm1\n\t"
+                     "tdpbssd %%tmm7, %%tmm6, %%tmm2\n\t"
+                     "tdpbssd %%tmm7, %%tmm6, %%tmm3\n\t"
+                     "tdpbssd %%tmm7, %%tmm6, %%tmm4\n\t"
+                     "tdpbssd %%tmm7, %%tmm6, %%tmm5"
+                     :
+                     :
+                     : "memory");
+    }
+    asm volatile("tilerelease" : : : "memory");
+}
+
+#endif
+
 const Probe kProbes[] = {
     {"int8_avx2_words", Unit::kInt8Macs, kChains * 16, has_avx2, int8_avx2_words},
     {"int8_avx2_bytes", Unit::kInt8Macs, 8 * 32, has_avx2, int8_avx2_bytes},
-    {"int8_avx_vnni", Unit::kInt8Macs, kChains * 32, has_avx_vnni, int8_avx_vnni},
     {"int8_avx512_vnni", Unit::kInt8Macs, kChains * 64, has_avx512_vnni, int8_avx512_vnni},
-    {"int8_amx_int8", Unit::kInt8Macs, kTileChains * kTileMacs, has_amx, int8_amx},
     {"fp32_avx2", Unit::kFp32Macs, kChains * 8, has_avx2, fp32_avx2},
     {"fp32_avx512", Unit::kFp32Macs, kChains * 16, has_avx512, fp32_avx512},
     {"read_avx2", Unit::kBytesRead, 0, has_avx2, read_avx2},
     {"read_avx512", Unit::kBytesRead, 0, has_avx512, read_avx512},
+#ifdef MOE_KNOWS_AMX
+    {"int8_avx_vnni", Unit::kInt8Macs, kChains * 32, has_avx_vnni, int8_avx_vnni},
+    {"int8_amx_int8", Unit::kInt8Macs, kTileChains * kTileMacs, has_amx, int8_amx},
+#endif
 };
 
 } // namespace

@@ -91,6 +91,11 @@ def test_one_token_touches_only_its_experts():
     assert layer_work(SCENARIOS["S1"]).expert_bytes == 5 * 3 * 2**15
 
 
+def test_touched_experts_can_be_given():
+    """A layer whose routing is known reads only what was chosen."""
+    assert layer_work(SCENARIOS["S4"], 100).expert_bytes == 100 * 3 * 512 * 128
+
+
 def test_no_token_no_work():
     """N = 0 touches nothing."""
     assert layer_work(Scenario(0, 8, 8, 4, 2)) == LayerWork(0, 0, 0, 0)
