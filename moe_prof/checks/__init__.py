@@ -1,0 +1,33 @@
+"""The doctor's checks: one table; a new check is one small function and one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from moe_prof.checks import building, isa_paths, machine_state, profilers
+from moe_prof.checks.base import GROUPS, Check, Context, Group
+from moe_prof.collectors.base import Availability
+
+__all__ = ["CHECKS", "GROUPS", "Check", "Context", "Finding", "Group", "findings"]
+
+CHECKS: tuple[Check, ...] = (
+    *building.CHECKS,
+    *isa_paths.CHECKS,
+    *profilers.CHECKS,
+    *machine_state.CHECKS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check's answer."""
+
+    group: Group
+    availability: Availability
+
+
+def findings(context: Context, checks: tuple[Check, ...] = CHECKS) -> tuple[Finding, ...]:
+    """All findings, in the table's order."""
+    return tuple(
+        Finding(check.group, replace(check.judge(context), name=check.name)) for check in checks
+    )

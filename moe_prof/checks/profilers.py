@@ -1,0 +1,151 @@
+"""Checks of the collectors: the tools' own availability, and what they need from the system."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from moe_prof.checks.base import Check, Context, ask, unusable, usable
+from moe_prof.checks.packages import install_line
+from moe_prof.collectors import builtin, callgrind, disassembly, llvm_mca, perf_facts
+from moe_prof.collectors import perf_topdown_plan as topdown_plan
+from moe_prof.collectors.base import Availability
+from moe_prof.collectors.scheduling_models import Target
+from moe_prof.errors import UnavailableError
+
+_VTUNE_DOWNLOAD = (
+    "install Intel VTune Profiler (package intel-oneapi-vtune of Intel's repository), then "
+    "source /opt/intel/oneapi/setvars.sh"
+)
+_MLOCK_KB_MIN = 516  # perf's default buffer of one CPU: 512 KiB and a control page
+_NUMBER = re.compile(r"\d+(\.\d+)+")
+
+
+def built_in(_: Context) -> Availability:
+    """Wall time, per-thread busy and waiting time, phases."""
+    return builtin.availability()
+
+
+def perf_stat(context: Context) -> Availability:
+    """Counters of the forward loop."""
+    return perf_facts.judge(context.perf)
+
+
+def perf_topdown(context: Context) -> Availability:
+    """Measured top-down figures."""
+    facts = context.perf
+    whole = perf_facts.judge(facts)
+    if not whole.usable:
+        return whole
+    hardware = perf_facts.judge_hardware(facts)
+    if not hardware.usable:
+        reason = f"{hardware.reason}; 'topdown' models its figures instead"
+        return replace(hardware, reason=reason)
+    try:
+        first = topdown_plan.attempts(perf_facts.plan_facts(facts))[0]
+    except UnavailableError as error:
+        reason, _, remedy = str(error).partition("; ")
+        return unusable(reason, remedy, version=facts.version)
+    note = f"; {first.note}" if first.note else ""
+    return usable(f"measured down to level {first.level}{note}", version=facts.version)
+
+
+def perf_record(context: Context) -> Availability:
+    """Hotspots and call stacks."""
+    facts = context.perf
+    whole = perf_facts.judge(facts)
+    if not whole.usable:
+        return whole
+    limit = context.machine.system.perf_event_mlock_kb
+    if limit is not None and limit < _MLOCK_KB_MIN and not facts.privileged:
+        return unusable(
+            f"perf_event_mlock_kb is {limit}: perf's buffers do not fit, mmap is refused",
+            f"sudo sysctl kernel.perf_event_mlock_kb={_MLOCK_KB_MIN}, or perf record -m 1",
+            version=facts.version,
+        )
+    hardware = perf_facts.judge_hardware(facts)
+    if not hardware.usable:
+        return usable("samples the CPU clock only, no hardware events", version=facts.version)
+    return usable("samples cycles", version=facts.version)
+
+
+def vtune(context: Context) -> Availability:
+    """Intel's profiler: hotspots and threading without counters, more with them."""
+    machine = context.machine
+    if machine.architecture != "x86_64":
+        return unusable(f"VTune profiles x86-64 only, this is {machine.architecture}")
+    program = context.which("vtune")
+    if program is None:
+        return unusable("vtune is not on PATH", _VTUNE_DOWNLOAD)
+    answer = ask(program, "--version")
+    if answer is None:
+        return unusable(f"{program} does not run", _VTUNE_DOWNLOAD)
+    version = _version(answer)
+    scope = machine.system.ptrace_scope
+    if scope is not None and scope > 0 and not context.privileged:
+        return unusable(
+            f"kernel.yama.ptrace_scope is {scope}: hotspots and threading cannot attach",
+            "sudo sysctl kernel.yama.ptrace_scope=0", version=version,
+        )  # fmt: skip
+    if not machine.has_pmu:
+        return usable("hotspots and threading only: there is no PMU here", version=version)
+    return usable("hotspots, threading, uarch-exploration, memory-access", version=version)
+
+
+def gprof(context: Context) -> Availability:
+    """Call counts and 10 ms samples of a build with -pg."""
+    program = context.which("gprof")
+    if program is None:
+        return unusable("gprof is not installed", _install(context, "binutils"))
+    answer = ask(program, "--version")
+    if answer is None:
+        return unusable(f"{program} does not run", _install(context, "binutils"))
+    if context.build is None:
+        return unusable("it needs a build with -pg, and the C++ kernels do not build")
+    return usable("call counts and 10 ms samples of the gprof build", version=_version(answer))
+
+
+def valgrind(context: Context) -> Availability:
+    """Simulated counts; AVX-512 and AMX are beyond valgrind."""
+    return _with_install(context, callgrind.availability(), "valgrind")
+
+
+def mca(context: Context) -> Availability:
+    """Throughput bounds of the hot loop."""
+    core = context.machine.microarchitecture
+    target = Target(context.machine.architecture, core.compiler_name if core else None)
+    return _with_install(context, llvm_mca.availability(target), "llvm")
+
+
+def objdump(context: Context) -> Availability:
+    """Finds the hot loop for llvm-mca."""
+    return _with_install(context, disassembly.availability(), "binutils")
+
+
+def _install(context: Context, tool: str) -> str:
+    system = context.machine.system
+    return context.sudo(install_line(tool, system.distribution, system.kernel))
+
+
+def _with_install(context: Context, found: Availability, tool: str) -> Availability:
+    """The finding, a bare install line replaced by that of this distribution."""
+    bare = found.remedy == f"apt install {tool}"
+    return replace(found, remedy=_install(context, tool)) if bare else found
+
+
+def _version(text: str) -> str:
+    match = _NUMBER.search(text)
+    return match[0] if match else ""
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("collectors", "builtin", "wall time, busy and waiting time per thread, phases", built_in),
+    Check("collectors", "perf stat", "counters of exactly the forward loop", perf_stat),
+    Check("collectors", "perf topdown", "measured top-down breakdown", perf_topdown),
+    Check("collectors", "perf record", "hotspots and call stacks", perf_record),
+    Check("collectors", "VTune", "hotspots, threading, microarchitecture (Intel)", vtune),
+    Check("collectors", "gprof", "call counts and time per function", gprof),
+    Check("collectors", "callgrind", "simulated instructions, misses, mispredictions", valgrind),
+    Check("collectors", "llvm-mca", "throughput bounds of the hot loop", mca),
+    Check("collectors", "objdump", "finds the hot loop for llvm-mca", objdump),
+)
