@@ -26,7 +26,7 @@ _MACHINE_MARKS = {True: ("ok", "green"), False: ("warn", "yellow")}
 
 
 class Doctor:
-    """Say what can be used here: build, ISA paths, collectors, state of the machine.
+    """say what can be used here: build, ISA paths, collectors, state of the machine.
 
     Each line tells whether it is usable, why, and the exact command that would change it. Nothing
     is changed; the C++ kernels are built if they were not yet. Example: moe-prof doctor

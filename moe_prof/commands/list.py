@@ -25,7 +25,7 @@ _COLLECTOR = "list"
 
 
 class List:
-    """List the variants, scenarios, collectors and commands.
+    """list the variants, scenarios, collectors and commands.
 
     Variants with the ISA paths that run here, scenarios with their work and weights. Example:
     moe-prof list
