@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -215,3 +217,23 @@ def test_foreign_cache_is_announced_and_not_used(tmp_path):
 def test_unfinished_folder_is_no_build(tmp_path):
     """A folder without a manifest is not taken for a build."""
     assert kernel_build._open(tmp_path, Progress(enabled=False)) is None
+
+
+@pytest.mark.slow
+def test_processes_that_start_together_build_once(tmp_path):
+    """Two processes with an empty cache end with the same build, made by one of them."""
+    code = (
+        "from moe_prof.kernels.build import build; from moe_prof.progress import Progress; "
+        "print(build('portable', Progress()).folder)"
+    )
+    env = os.environ | {"MOE_PROF_CACHE": str(tmp_path)}
+    peers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=env, text=True, cwd=kernel_build.SOURCE_DIR.parent,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    said = [peer.communicate() for peer in peers]
+    assert said[0][0] == said[1][0] != ""
+    assert sum("building the C++ kernels" in errors for _, errors in said) == 1

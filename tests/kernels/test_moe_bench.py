@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -295,3 +296,37 @@ def test_json_of_a_verified_run_is_complete():
     """Without --benchmark the JSON line also carries the verdict against the baseline."""
     answer = json.loads(run(*SHAPE, "1", "--json", "--variant", "openmp").stdout)
     assert (answer["correct"], answer["rel_rmse"], answer["worst_token"]) == (True, 0, -1)
+
+
+@pytest.mark.slow
+def test_gprof_driver_writes_a_profile(tmp_path):
+    """The driver of the gprof build leaves gmon.out where it runs."""
+    driver = find_driver("scalar", build="gprof").program
+    subprocess.run(
+        [str(driver), *SHAPE, "2", "--benchmark", "--variant", "scalar"], cwd=tmp_path, check=True,
+        capture_output=True,
+    )  # fmt: skip
+    assert (tmp_path / "gmon.out").stat().st_size > 0
+
+
+def instructions_in_region(threads, outputs):
+    """What callgrind collects of the timed loop alone."""
+    driver = find_driver("openmp", isa="portable").program
+    done = run(
+        "--tool=callgrind", "--instr-atstart=no", "--collect-atstart=no",
+        f"--callgrind-out-file={outputs / 'out'}", str(driver), "32", "96", "100", "9", "3", "2",
+        "--benchmark", "--variant", "openmp", "--threads", str(threads), program="valgrind",
+    )  # fmt: skip
+    return int(done.stderr.rpartition("Collected :")[2].split()[0])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.skipif(
+    not os.path.exists("/usr/include/valgrind/callgrind.h"), reason="valgrind's header is missing"
+)
+def test_callgrind_counts_the_loop_of_all_threads(tmp_path):
+    """The instructions of the region do not depend on how many threads share them."""
+    alone = instructions_in_region(1, tmp_path)
+    shared = instructions_in_region(2, tmp_path)
+    assert shared == pytest.approx(alone, rel=0.3)
