@@ -189,13 +189,15 @@ def test_skewed_routing_and_empty_experts():
 
 
 @pytest.mark.parametrize("isa", SPEC.isas)
-def test_plan_proves_what_ran(isa):
+@pytest.mark.parametrize("max_tokens", [1, 64])
+def test_plan_proves_what_ran(isa, max_tokens):
     """The plan names the variant, the path asked for, its microkernel and tile."""
     if isa not in supported(read_cpu()):
         pytest.skip(f"this CPU has no {isa} path")
     w, _ = layer()
-    with kernels.variant("packed").prepare(w, threads=1, isa=isa) as plan:
+    with kernels.variant("packed").prepare(w, threads=1, isa=isa, max_tokens=max_tokens) as plan:
         info = plan.info
     assert (info.variant, info.isa, info.threads) == ("packed", isa, 1)
+    assert (info.mr == 1) == (max_tokens == 1)
     assert info.microkernel == f"qs8_gemm_{info.mr}x{info.nr}c{info.kr}__{isa}"
     assert min(info.weight_bytes, info.workspace_bytes) > 0

@@ -322,6 +322,24 @@ def test_swiglu_of_a_dual_panel(lib):
     assert largest == np.abs(h).max()
 
 
+@pytest.mark.parametrize("mr", [1, 4])
+def test_dequantize_writes_its_channels_only(lib, mr):
+    """f32(acc) * (h_scale * scale) at the panel's place in each row."""
+    rng = np.random.default_rng(mr)
+    acc = rng.integers(-(2**24), 2**24, (mr, CHANNELS)).astype(np.int32)
+    scales = rng.random(3 * CHANNELS).astype(np.float32)
+    h_scale = rng.random(mr).astype(np.float32)
+    out = np.full((mr, 3 * CHANNELS), 77, dtype=np.float32)
+    lib.moe_s32_f32_dequantize__avx2(
+        size(mr), size(CHANNELS), pointer(acc), size(CHANNELS), pointer(scales),
+        pointer(h_scale), size(CHANNELS), pointers(list(out)),
+    )  # fmt: skip
+    middle = slice(CHANNELS, 2 * CHANNELS)
+    expected = acc.astype(np.float32) * (h_scale[:, None] * scales[middle])
+    np.testing.assert_array_equal(out[:, middle], expected)
+    assert (np.delete(out, np.r_[middle], axis=1) == 77).all()
+
+
 def test_exact_int8_instructions_are_in_the_code(library_path):
     """The tile multiplies int8 pairs with the weights' signs moved to the activations."""
     objdump = shutil.which("objdump")

@@ -6,32 +6,25 @@ namespace moe {
 namespace packed {
 namespace {
 
-// Experts up to this size are walked once per tile of mr rows: their weights come from L2 at the
-// pace at which the tile computes, and a tile's accumulators and h never leave L1. Larger ones are
-// walked once per kBlockRows.
+// Experts up to this size are walked once per two tiles of mr rows: their weights come from L2 at
+// the pace at which the tiles compute, and the tiles' accumulators and h never leave L1. Larger
+// ones are walked once per kBlockRows.
 constexpr std::size_t kExpertInCacheBytes = 256 * 1024;
+constexpr std::size_t kTilesInL1 = 2;
 
-// acc[m, 0..panels * nr) for `count` rows.
-template <class Panel>
-void multiply(const moe_microkernels &mk, std::size_t kc, const void *const *rows,
-              std::size_t count, std::size_t panels, const Panel &panel, ExpertScratch &scratch) {
-    for (std::size_t p = 0; p < panels; ++p) {
-        for (std::size_t m = 0; m < count; m += mk.mr) {
-            const std::size_t mr = std::min(mk.mr, count - m);
-            mk.gemm[mr - 1](kc, rows + m, panel(p),
-                            scratch.acc.data() + m * scratch.acc_stride + p * mk.nr,
-                            scratch.acc_stride);
-        }
-    }
-}
 
 void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, std::size_t expert,
                     const ExpertRows &rows, std::size_t begin, std::size_t count,
                     ExpertScratch &scratch, PhaseTimers &timers, int32_t thread) {
     const ExpertShape &shape = weights.shape;
     timers.enter(thread, MOE_PHASE_GATE_UP);
-    multiply(mk, shape.d_model, rows.x + begin, count, shape.gate_up_panels,
-             [&](std::size_t p) { return weights.gate_up_panel(expert, p); }, scratch);
+    for (std::size_t p = 0; p < shape.gate_up_panels; ++p) {
+        for (std::size_t m = 0; m < count; m += mk.mr) {
+            mk.gemm[std::min(mk.mr, count - m) - 1](
+                shape.d_model, rows.x + begin + m, weights.gate_up_panel(expert, p),
+                scratch.acc.data() + m * scratch.acc_stride + p * mk.nr, scratch.acc_stride);
+        }
+    }
 
     timers.enter(thread, MOE_PHASE_ACTIVATION);
     const void *h_rows[kBlockRows];
@@ -45,11 +38,15 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
     }
 
     timers.enter(thread, MOE_PHASE_DOWN);
-    multiply(mk, shape.d_ff, h_rows, count, shape.down_panels,
-             [&](std::size_t p) { return weights.down_panel(expert, p); }, scratch);
-    for (std::size_t m = 0; m < count; ++m) {
-        mk.dequantize(shape.d_padded, scratch.acc.data() + m * scratch.acc_stride,
-                      weights.down_scales(expert), scratch.h_scale[m], rows.out[begin + m]);
+    // Tile by tile, so that the stores to `out`, which miss the caches, drain behind the products.
+    for (std::size_t p = 0; p < shape.down_panels; ++p) {
+        for (std::size_t m = 0; m < count; m += mk.mr) {
+            const std::size_t mr = std::min(mk.mr, count - m);
+            mk.gemm[mr - 1](shape.d_ff, h_rows + m, weights.down_panel(expert, p),
+                            scratch.acc.data(), mk.nr);
+            mk.dequantize(mr, mk.nr, scratch.acc.data(), mk.nr, weights.down_scales(expert),
+                          scratch.h_scale + m, p * mk.nr, rows.out + begin + m);
+        }
     }
 }
 
@@ -57,7 +54,7 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
 
 ExpertScratch::ExpertScratch(const moe_microkernels &mk, const ExpertShape &shape)
     : h_row_bytes(mk.row_bytes(shape.d_ff)),
-      acc_stride(std::max(2 * shape.h_padded, shape.d_padded)), acc(kBlockRows * acc_stride),
+      acc_stride(2 * shape.h_padded), acc(kBlockRows * acc_stride),
       h(shape.h_padded), h_row(kBlockRows * h_row_bytes), h_scale{} {}
 
 void ExpertScratch::zero() {
@@ -71,8 +68,8 @@ int64_t ExpertScratch::bytes() const { return acc.bytes() + h.bytes() + h_row.by
 void apply_expert(const moe_microkernels &mk, const PackedWeights &weights, std::size_t expert,
                   const ExpertRows &rows, ExpertScratch &scratch, PhaseTimers &timers,
                   int32_t thread) {
-    const std::size_t step =
-        weights.shape.expert_bytes <= kExpertInCacheBytes ? mk.mr : kBlockRows;
+    const bool in_cache = weights.shape.expert_bytes <= kExpertInCacheBytes;
+    const std::size_t step = in_cache ? std::min(kTilesInL1 * mk.mr, kBlockRows) : kBlockRows;
     for (std::size_t begin = 0; begin < rows.count; begin += step) {
         apply_to_block(mk, weights, expert, rows, begin, std::min(step, rows.count - begin),
                        scratch, timers, thread);

@@ -35,7 +35,8 @@ typedef void (*moe_router_fn)(size_t mr, size_t kc, const float *const *rows, co
                               int first, float *z, size_t z_stride);
 
 typedef struct moe_microkernels {
-    const char *gemm_name; // of the largest tile, for plan info
+    const char *gemm_name;     // of the largest tile, for plan info
+    const char *gemm_one_name; // of the kernel for one row
     size_t mr, nr, kr;     // largest tile: mr rows x nr channels, kr consecutive k kept together
 
     size_t (*row_bytes)(size_t k);
@@ -53,9 +54,11 @@ typedef struct moe_microkernels {
     // panel order, (panels, nr). h: (panels * nr / 2). Returns the largest |h|.
     float (*swiglu)(size_t panels, const int32_t *acc, const float *scales, float x_scale,
                     float *h);
-    // out[i] = f32(acc[i]) * (h_scale * scales[i]); n is a multiple of nr.
-    void (*dequantize)(size_t n, const int32_t *acc, const float *scales, float h_scale,
-                       float *out);
+    // out[m][offset + c] = f32(acc[m * acc_stride + c]) * (h_scale[m] * scales[offset + c]) for m <
+    // mr rows and n channels, n a multiple of nr.
+    void (*dequantize)(size_t mr, size_t n, const int32_t *acc, size_t acc_stride,
+                       const float *scales, const float *h_scale, size_t offset,
+                       float *const *out);
     // y = x (zeros when NULL), then y += gates[i] * parts[i] for i = 0..count-1, in this order.
     void (*combine)(size_t n, const float *x, const float *const *parts, const float *gates,
                     size_t count, float *y);

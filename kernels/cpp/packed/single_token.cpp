@@ -191,8 +191,8 @@ void SingleToken::down(Lane &lane, int32_t thread, int32_t team, const float *x,
                         lane.acc.data() + (p - first) * mk_.nr, mk_.nr);
         }
         float *part = lane.part.data() + slot * shape.d_padded;
-        mk_.dequantize((last - first) * mk_.nr, lane.acc.data(),
-                       packed_.down_scales(expert) + channel, lane.h_scale[slot], part);
+        mk_.dequantize(1, (last - first) * mk_.nr, lane.acc.data(), 0,
+                       packed_.down_scales(expert) + channel, &lane.h_scale[slot], 0, &part);
         parts[slot] = part;
     }
     timers_.enter(thread, MOE_PHASE_COMBINE);

@@ -97,8 +97,10 @@ public:
     }
 
     void describe(moe_info *info) const override {
-        std::snprintf(info->microkernel, sizeof info->microkernel, "%s", mk_.gemm_name);
-        info->mr = static_cast<int32_t>(mk_.mr);
+        const bool one = max_tokens == 1; // then no other tile can run
+        std::snprintf(info->microkernel, sizeof info->microkernel, "%s",
+                      one ? mk_.gemm_one_name : mk_.gemm_name);
+        info->mr = one ? 1 : static_cast<int32_t>(mk_.mr);
         info->nr = static_cast<int32_t>(mk_.nr);
         info->kr = static_cast<int32_t>(mk_.kr);
         info->weight_bytes = packed_.bytes();

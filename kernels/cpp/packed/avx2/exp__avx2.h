@@ -18,8 +18,10 @@ static inline __m256 exp_f32x8(__m256 v) {
     const __m256 ln2_low = _mm256_set1_ps(0x1.7f7d1cp-20f);
     v = _mm256_min_ps(v, _mm256_set1_ps(88.722f));
     v = _mm256_max_ps(v, _mm256_set1_ps(-87.336f));
-    const __m256 n = _mm256_round_ps(_mm256_mul_ps(v, log2e),
-                                     _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits of the sum.
+    const __m256 shift = _mm256_set1_ps(0x1.8p+23f);
+    const __m256 shifted = _mm256_fmadd_ps(v, log2e, shift);
+    const __m256 n = _mm256_sub_ps(shifted, shift);
     __m256 r = _mm256_fnmadd_ps(n, ln2_high, v);
     r = _mm256_fnmadd_ps(n, ln2_low, r);
     __m256 p = _mm256_set1_ps(0x1.6a23d0p-10f);
@@ -31,6 +33,6 @@ static inline __m256 exp_f32x8(__m256 v) {
     p = _mm256_add_ps(p, _mm256_set1_ps(1.0f));
     // Times 2^n by addition to the exponent field. n = 128 only occurs with a mantissa below 1, so
     // that the field stays below 255; n = -126 only with one above 1, so that it stays above 0.
-    const __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
+    const __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23);
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), exponent));
 }

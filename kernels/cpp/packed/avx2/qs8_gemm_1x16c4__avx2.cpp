@@ -9,7 +9,7 @@
 #include "vectors__avx2.h"
 
 static const size_t kStepsInInt16 = 8;
-static const size_t kPrefetchBytes = 1024;
+static const size_t kPrefetchBytes = 2048;
 
 // One step of four k: 64 bytes of weights against four bytes of hi and of lo.
 #define STEP(offset)                                                                               \

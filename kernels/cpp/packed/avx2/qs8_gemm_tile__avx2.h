@@ -11,6 +11,9 @@
 
 namespace {
 
+// Far enough to reach into the next panel, which is the next expert's at the end of one.
+const size_t kPrefetchBytes = 4096;
+
 template <int MR>
 inline void gemm_tile(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                       size_t acc_stride) {
@@ -38,6 +41,7 @@ inline void gemm_tile(size_t kc, const void *const *rows, const void *panel, int
         MOE_PIN(acc##m##1);                                                                        \
     }
     for (size_t k = 0; k < kc; k += MOE_KR, w += 64) {
+        _mm_prefetch((const char *)w + kPrefetchBytes, _MM_HINT_T0);
         const __m256i w0 = load_i8x32(w);
         const __m256i w1 = load_i8x32(w + 32);
         __m256i abs0 = _mm256_abs_epi8(w0);

@@ -41,8 +41,9 @@ float moe_f32_absmax__avx2(size_t n, const float *v);
 float moe_f32_qs8_quantize__avx2(size_t n, const float *v, float largest, void *row);
 float moe_s32_swiglu_16__avx2(size_t panels, const int32_t *acc, const float *scales, float x_scale,
                               float *h);
-void moe_s32_f32_dequantize__avx2(size_t n, const int32_t *acc, const float *scales, float h_scale,
-                                  float *out);
+void moe_s32_f32_dequantize__avx2(size_t mr, size_t n, const int32_t *acc, size_t acc_stride,
+                                  const float *scales, const float *h_scale, size_t offset,
+                                  float *const *out);
 void moe_f32_combine__avx2(size_t n, const float *x, const float *const *parts, const float *gates,
                            size_t count, float *y);
 void moe_f32_router_6x16__avx2(size_t mr, size_t kc, const float *const *rows, const float *panel,

@@ -15,6 +15,7 @@ size_t panel_bytes(size_t k) {
 constexpr moe_microkernels make_table() {
     moe_microkernels table{};
     table.gemm_name = "qs8_gemm_4x16c4__avx2";
+    table.gemm_one_name = "qs8_gemm_1x16c4__avx2";
     table.mr = 4;
     table.nr = MOE_NR;
     table.kr = MOE_KR;
@@ -32,7 +33,7 @@ constexpr moe_microkernels make_table() {
     table.combine = moe_f32_combine__avx2;
     table.router_mr = 6;
     table.router_nr = 16;
-    table.router_kc = 128;
+    table.router_kc = 256;
     table.router = moe_f32_router_6x16__avx2;
     table.router_one = moe_f32_router_1x16__avx2;
     table.sum_squares = moe_f32_sum_squares__avx2;
