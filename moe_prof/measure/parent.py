@@ -20,9 +20,11 @@ from moe_prof.kernels.build import build
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.measure import schedule
 from moe_prof.measure.child import Child, ending_text
+from moe_prof.measure.crowd import Crowd
 from moe_prof.measure.expected import save_expected
 from moe_prof.measure.protocol import Mode, Rounds, WorkerRequest
 from moe_prof.measure.records import Record
+from moe_prof.measure.remarks import remarks
 from moe_prof.measure.results import (
     DEFAULT_BUDGET_S,
     DEFAULT_FACTORY,
@@ -130,6 +132,7 @@ class _Run:
         self._processes: set[int] = set()
         self._index = -1
         self._notes: list[str] = []
+        self._crowds: list[Crowd] = []
         self._variant, self._step = "", "start"
 
     def guarded(self) -> None:
@@ -149,12 +152,13 @@ class _Run:
     def measurement(self) -> Measurement:
         """What has been measured."""
         most = max((len(record.samples_s) for record in self.records.values()), default=0)
+        timings = tuple(record.timing(most) for record in self.records.values())
         return Measurement(
-            timings=tuple(record.timing(most) for record in self.records.values()),
+            timings=timings,
             processes=len(self._processes),
             interrupted=self.interrupted,
             checked_tokens=self._checked_tokens,
-            notes=tuple(self._notes),
+            notes=(*self._notes, *remarks(timings, self._crowds)),
             elapsed_s=self._clock.elapsed_s,
         )
 
@@ -286,6 +290,8 @@ class _Run:
         kind = event["event"]
         if kind == "fatal":
             raise _error(event)
+        if kind == "crowd":
+            self._crowds.append(Crowd(event["cpus"], event["others"]))
         if event["variant"] not in self.records:
             return
         record = self.records[event["variant"]]

@@ -28,6 +28,7 @@ from moe_prof.errors import MoeProfError
 from moe_prof.kernels.info import PHASES
 from moe_prof.kernels.inputs import random_tokens, random_weights
 from moe_prof.kernels.oracle import errors
+from moe_prof.measure import crowd
 from moe_prof.measure.plans import MeasuredPlan, load_factory
 from moe_prof.measure.protocol import Rounds, WorkerJob, WorkerRequest
 from moe_prof.measure.schedule import is_due
@@ -96,7 +97,12 @@ class Worker:
                         self._calibrate(job, plan)
                         self._plans[job.variant] = plan
             self._emit("ready")
-            self._sample_rounds(Rounds(**json.loads(sys.stdin.readline())))
+            rounds = Rounds(**json.loads(sys.stdin.readline()))
+            start = crowd.read()
+            self._sample_rounds(rounds)
+            found = crowd.between(start, crowd.read())
+            if found is not None:
+                self._emit("crowd", **asdict(found))
             for job in self._request.jobs:
                 if job.variant in self._plans:
                     with self._blaming(job.variant):

@@ -146,14 +146,6 @@ def test_time_limit_ends_a_slow_variant(request_for):
     assert slow.status == "no_time" or len(slow.samples_s) < len(good.samples_s)
 
 
-def test_fewer_rounds_are_noted(request_for):
-    """The slow variant's note says in how many rounds it was measured."""
-    request = request_for("slow", "good", repeat=None, max_time_s=6.0, processes=1)
-    slow, good = measure(request).timings
-    assert len(slow.samples_s) < len(good.samples_s)
-    assert slow.note == f"{len(slow.samples_s)} of {len(good.samples_s)} rounds to fit the time"
-
-
 def test_compiling_once_is_not_counted_as_setup(request_for, monkeypatch, tmp_path):
     """A Python variant that compiles in the first process leaves time for the other processes."""
     monkeypatch.setenv("FAKE_PLANS", "numba-parallel=compiles")
