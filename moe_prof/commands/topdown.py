@@ -7,8 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import psutil
-
 from moe_prof import session as sessions
 from moe_prof.analysis import ceilings as ceiling_rows
 from moe_prof.analysis import roofline
@@ -24,7 +22,7 @@ from moe_prof.commands.workload import Workload, isa_for, workload_from
 from moe_prof.errors import BuildError, MoeProfError
 from moe_prof.kernels.features import CpuFeatures, read_cpu
 from moe_prof.kernels.table import BY_NAME
-from moe_prof.machine import Machine, contention
+from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
 from moe_prof.measure import ceilings as measured_ceilings
 from moe_prof.measure.expected import layer_macs
@@ -171,13 +169,9 @@ class _Run:
 
     def _time(self) -> None:
         request = self._request(self._jobs(), TIMING_SHARE, None)
-        before = contention.now()
         self.measurement = measure(request, self.progress, folder=self.session.raw / "timing")
-        cpus = psutil.cpu_count() or 1
-        busy = contention.remark(contention.taken_by_others(before, contention.now(), cpus))
         self.session.add(builtin.timing_rows(self.measurement, self.work.scenario))
         self.notes += [
-            *((busy,) if busy else ()),
             *self.measurement.notes,
             *(f"{t.variant}: {t.note}" for t in self.measurement.timings if t.note),
             *(f"left out: {reason}" for _, reason in self.work.left_out),
