@@ -30,7 +30,7 @@ def _crowded(timings: Sequence[VariantTiming], crowds: Sequence[Crowd]) -> str:
         return ""
     return (
         f"other programs kept {others:.1f} of {cpus} CPUs busy, which slows teams of threads most; "
-        "repeat on an idle machine, or with fewer --threads"
+        "repeat on an idle machine, with fewer --threads, or with OMP_WAIT_POLICY=passive"
     )
 
 
