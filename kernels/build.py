@@ -223,6 +223,7 @@ def _compile(kind: Kind, compiler: Compiler, scratch: Path, folder: Path) -> dic
     ]  # fmt: skip
     text = _run(configure, "", log)
     _run([str(cmake), "--build", str(scratch)], text, log)
+    shutil.rmtree(scratch / "CMakeFiles", ignore_errors=True)  # objects, half of the size
     isas, unusable = _try_paths(scratch)
     return {
         "schema": _MANIFEST_SCHEMA,

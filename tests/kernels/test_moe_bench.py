@@ -53,7 +53,7 @@ def wrong_driver(tmp_path_factory):
     return compile_cpp(output, *sources, os.path.join(HERE, "wrong_variant.cpp"))
 
 
-def test_output_is_the_seeds():
+def test_output_has_its_four_answers():
     """Problem size, both times, verdict and speedup are printed as expected by scripts."""
     done = run(*SHAPE, "3", "--variant", "openmp", "--threads", "2")
     lines = done.stdout.splitlines()
