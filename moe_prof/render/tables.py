@@ -46,8 +46,8 @@ STAGE_COLUMNS: tuple[Column, ...] = (
     Column("speedup", "speedup", _times),
     Column("/autovec", "speedup_over_autovec", _times),
     Column("roofline", "roofline_fraction", share_text),
+    Column("of path", "roofline_fraction_path", share_text),
     Column("waiting", "spin_fraction", share_text),
-    Column("error", "rel_rmse", "{:.0e}".format),
 )
 TOPDOWN_COLUMNS: tuple[Column, ...] = (
     Column("retiring", "Retiring", _percent),

@@ -42,7 +42,7 @@ def body(report: Report) -> RenderableType:
     """All sections, in reading order: the answer first."""
     index = RowIndex(report.rows)
     parts: list[RenderableType] = [*_heading(report, index), "", *_answer(report, index), ""]
-    parts += [_title("Stages"), stage_table(index, report.variants), ""]
+    parts += [_title("Stages"), stage_table(index, report.variants), *_proof(report, index), ""]
     parts += [_title(_slots_title(report)), topdown_table(index, report.variants), ""]
     phases = phase_table(index, report.variants, PHASES)
     if phases.row_count:
@@ -106,6 +106,22 @@ def _answer(report: Report, index: RowIndex) -> list[RenderableType]:
     words.append(f"{index.text(best, 'verdict_evidence')}. ")
     words.append(f"Next: {index.text(best, 'verdict_advice')}.")
     return [Text("".join(words))]
+
+
+def _proof(report: Report, index: RowIndex) -> list[RenderableType]:
+    """That the results are right, and what the two roofline columns stand for."""
+    errors = [e for v in report.variants if (e := index.value(v, "rel_rmse")) is not None]
+    lines: list[RenderableType] = []
+    if errors:
+        lines.append(
+            Text(
+                f"Checked against the float64 oracle: relative RMSE {max(errors):.1e} at most. "
+                "roofline: the floor by the best instructions of this machine over the time; "
+                "of path: by those of the variant's own path.",
+                style="dim",
+            )
+        )
+    return lines
 
 
 def _slots_title(report: Report) -> str:
