@@ -21,6 +21,7 @@ Cause = Literal[
     "denormals", "syscall_bound", "too_short", "unknown",
 ]  # fmt: skip
 Level = Literal["l1", "l2", "l3", "memory"]
+LoopBound = Literal["dependency", "ports", "dispatch"]
 
 WAITING_MIN = 0.25
 SERIAL_SHARE_MIN = 0.7
@@ -28,8 +29,11 @@ IMBALANCE_MIN = 1.2
 BRANCH_MIN = 0.2
 FRONTEND_MIN = 0.25
 ROOFLINE_MIN = 0.7
-CHAIN_MARGIN = 1.1
+LOOP_MIN = 0.5
 
+MORE_PER_INSTRUCTION = (
+    "make each instruction do more: vectorize, use int8 dot products, pack the weights"
+)
 DOCTOR = "run 'moe-prof doctor' to see which collectors would tell more"
 BACKEND_CAUSE_MIN = 0.25
 RETIRING_MIN = 0.5
@@ -46,7 +50,9 @@ class Evidence:
         serial: working time of the busiest thread over the working time of all threads.
         retiring, bad_speculation, frontend, memory, core: fractions of slots.
         level: where the layer's weights live (the smallest level that holds them).
-        port_cycles / dependency_cycles: bounds of the hot loop.
+        cycles: working cycles of one forward, all threads.
+        loop_cycles: cycles that the hot loops alone need, by a throughput model of the core.
+        loop_bound: what binds most of them: the dependency chain, execution ports, or the width.
         roofline: floor over time, the floor from ceilings of the path that ran, 0..1.
         roofline_limit: which ceiling sets that floor.
         instructions_per_mac: instructions per useful multiply-accumulate.
@@ -65,8 +71,9 @@ class Evidence:
     memory: float | None = None
     core: float | None = None
     level: Level | None = None
-    port_cycles: float | None = None
-    dependency_cycles: float | None = None
+    cycles: float | None = None
+    loop_cycles: float | None = None
+    loop_bound: LoopBound | None = None
     roofline: float | None = None
     roofline_limit: Literal["compute", "memory"] | None = None
     instructions_per_mac: float | None = None
@@ -181,39 +188,61 @@ def _memory(e: Evidence) -> Verdict | None:
     return _bandwidth(e.level, f"Memory_Bound {share_text(e.memory)} of slots")
 
 
-def _core(e: Evidence) -> Verdict | None:
-    if e.core is None or e.core < BACKEND_CAUSE_MIN or e.core < (e.retiring or 0.0):
+def _loop(e: Evidence) -> Verdict | None:
+    if not e.cycles or e.loop_cycles is None or e.loop_bound is None:
         return None
-    if e.port_cycles is None or e.dependency_cycles is None:
+    share = e.loop_cycles / e.cycles
+    if share < LOOP_MIN:
         return None
-    share = f"Core_Bound {share_text(e.core)} of slots"
-    if e.dependency_cycles > CHAIN_MARGIN * e.port_cycles:
+    need = f"the hot loops need {min(1.0, share):.0%} of the working cycles"
+    if e.loop_bound == "dependency":
         return Verdict(
             "dependency_bound",
-            f"{share}; the loop's dependency chain needs {e.dependency_cycles:.3g} cycles, its "
-            f"ports {e.port_cycles:.3g}",
+            f"{need} for their dependency chains",
             "use more independent accumulators",
         )
+    if e.loop_bound == "ports":
+        return Verdict(
+            "port_bound",
+            f"{need} on their execution ports",
+            "use instructions that do more per port: wider vectors, int8 dot products, fewer "
+            "widenings",
+        )
     return Verdict(
-        "port_bound",
-        f"{share}; the loop's ports need {e.port_cycles:.3g} cycles, its dependency chain "
-        f"{e.dependency_cycles:.3g}",
-        "use instructions that do more per port: wider vectors, int8 dot products, fewer widenings",
+        "instruction_bound",
+        f"{need} to issue their instructions{_per_mac(e)}",
+        MORE_PER_INSTRUCTION,
     )
 
 
 def _instructions(e: Evidence) -> Verdict | None:
     if e.retiring is None or e.retiring < RETIRING_MIN:
         return None
-    per_mac = "" if e.instructions_per_mac is None else (
-        f"; {e.instructions_per_mac:.3g} instructions per multiply-accumulate"
-    )  # fmt: skip
     return Verdict(
         "instruction_bound",
-        f"Retiring {share_text(e.retiring)} of slots{per_mac}: the pipeline is busy, with too many "
-        "instructions",
-        "make each instruction do more: vectorize, use int8 dot products, pack the weights",
+        f"Retiring {share_text(e.retiring)} of slots{_per_mac(e)}: the pipeline is busy, with too "
+        "many instructions",
+        MORE_PER_INSTRUCTION,
     )
+
+
+def _core(e: Evidence) -> Verdict | None:
+    if e.core is None or e.core < BACKEND_CAUSE_MIN or e.core < (e.memory or 0.0):
+        return None
+    if e.loop_bound is None or e.loop_bound == "dispatch":
+        return None
+    cause: Cause = "dependency_bound" if e.loop_bound == "dependency" else "port_bound"
+    return Verdict(
+        cause,
+        f"Core_Bound {share_text(e.core)} of slots; {e.loop_bound} binds the hot loops",
+        "use more independent accumulators, or instructions that do more per port",
+    )
+
+
+def _per_mac(e: Evidence) -> str:
+    if e.instructions_per_mac is None:
+        return ""
+    return f"; {e.instructions_per_mac:.3g} instructions per multiply-accumulate"
 
 
 RULES: tuple[Rule, ...] = (
@@ -222,6 +251,7 @@ RULES: tuple[Rule, ...] = (
     _branches,
     _frontend,
     _roofline,
+    _loop,
     _instructions,
     _memory,
     _core,

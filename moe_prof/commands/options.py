@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from moe_prof.errors import UsageError
+from moe_prof.kernels.selection import MAX_THREADS
 
 FILE_SUFFIXES = {".json", ".csv", ".txt", ".html"}
 
@@ -26,7 +27,7 @@ def add_workload(parser: argparse.ArgumentParser, *, default_variants: str) -> N
         help=f"kernel variants, or 'all' (default: {default_variants}); see 'moe-prof list'",
     )  # fmt: skip
     parser.add_argument(
-        "--threads", metavar="T", type=positive_int, default=None,
+        "--threads", metavar="T", type=thread_count, default=None,
         help="threads of each variant (default: the CPUs that this process may use)",
     )  # fmt: skip
     parser.add_argument(
@@ -78,6 +79,14 @@ def positive_int(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def thread_count(text: str) -> int:
+    """A whole number from 1 to the kernels' limit."""
+    count = positive_int(text)
+    if count > MAX_THREADS:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {MAX_THREADS} threads")
+    return count
 
 
 def seed_int(text: str) -> int:

@@ -20,6 +20,7 @@ from moe_prof.commands.base import Result
 from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
 from moe_prof.errors import BuildError, MoeProfError
+from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.features import CpuFeatures, read_cpu
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
@@ -192,6 +193,7 @@ class _Run:
         jobs = self._trusted()
         if not jobs:
             return
+        kernel_build.build("phases", self.progress)  # a first build is not measuring time
         request = self._request(jobs, PHASES_SHARE, PHASES_S)
         for times in measure_phases(request, self.progress, folder=self.session.raw / "phases"):
             self.session.add(builtin.phase_rows(times, self.work.scenario))
@@ -199,9 +201,11 @@ class _Run:
     def _ceilings(self) -> None:
         assert self.measurement is not None
         teams = {t.threads for t in self.measurement.timings if t.threads is not None}
+        if not teams:
+            return
         try:
             self.ceilings = measured_ceilings.measure(
-                self.machine, sorted(teams | {self.work.threads}), progress=self.progress
+                self.machine, sorted(teams), progress=self.progress
             )
         except BuildError as error:
             self.notes.append(f"no ceilings: {error}")

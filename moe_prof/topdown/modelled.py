@@ -183,6 +183,18 @@ def _tree_rows(subject: Subject, result: Breakdown, validity: str) -> list[Row]:
             source="simulated instructions / (working thread time x calibrated clock)",
         )
     )
+    rows.append(
+        Row(
+            scenario=subject.scenario,
+            variant=subject.variant,
+            collector=COLLECTOR,
+            metric="working_cycles",
+            value=result.cycles,
+            unit="cycles",
+            provenance="modelled",
+            source="working thread time x calibrated clock",
+        )
+    )
     return rows
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from moe_prof.analysis.query import RowIndex
 from moe_prof.analysis.roofline import Floor
 from moe_prof.analysis.verdict import Evidence, Verdict, judge
+from moe_prof.collectors.llvm_mca import Bound
 from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.rows import Provenance, Row
 
@@ -61,14 +63,26 @@ def _evidence(
         memory=index.value(variant, "Backend_Bound.Memory_Bound"),
         core=index.value(variant, "Backend_Bound.Core_Bound"),
         level=floor.level if floor is not None else None,
-        port_cycles=demand.port_cycles if demand is not None else None,
-        dependency_cycles=demand.dependency_cycles if demand is not None else None,
+        cycles=index.value(variant, "working_cycles"),
+        loop_cycles=demand.simulated_cycles if demand is not None else None,
+        loop_bound=_loop_bound(simulated),
         roofline=index.value(variant, "roofline_fraction_path"),
         roofline_limit=floor.limit if floor is not None else None,
         instructions_per_mac=index.value(variant, "instructions_per_mac"),
         measured=retiring is not None and retiring.provenance == "measured",
         why_no_slots=retiring.source if retiring is not None and retiring.value is None else "",
     )
+
+
+def _loop_bound(simulated: SimulatedCounts | None) -> Bound | None:
+    """What binds the larger part of the hot loops' cycles."""
+    cycles: Counter[Bound] = Counter()
+    for analysis in simulated.loops if simulated is not None else ():
+        if analysis.throughput is not None:
+            cycles[analysis.throughput.bound] += round(
+                analysis.iterations * analysis.throughput.simulated_cycles
+            )
+    return cycles.most_common(1)[0][0] if cycles else None
 
 
 def _rows(verdict: Verdict, scenario: str, variant: str, *, measured: bool) -> list[Row]:
