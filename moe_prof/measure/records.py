@@ -11,6 +11,10 @@ from moe_prof.measure.results import Job, PhaseTimes, Status, ThreadTimes, Varia
 from moe_prof.stats import Key
 
 
+FEW = 0.5
+"""Samples below this share of the largest number are told."""
+
+
 @dataclass(slots=True)
 class Record:
     """One variant in the making; :meth:`timing` gives the finished form."""
@@ -95,7 +99,7 @@ class Record:
         """The finished form; ``most_samples`` is the largest number that any variant has."""
         taken = len(self.samples_s)
         note = str(self.info.get("note", ""))
-        if self.status == "ok" and taken < most_samples:
+        if self.status == "ok" and taken < FEW * most_samples:
             fewer = f"{taken} of {most_samples} rounds to fit the time"
             note = f"{note}; {fewer}" if note else fewer
         threads, isa = self.info.get("threads"), self.info.get("isa")
