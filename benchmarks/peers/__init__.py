@@ -1,0 +1,77 @@
+"""Peers: other libraries that compute the layer, one adapter module each.
+
+The table below is all that names them. An entry without adapter stands in the output as skipped.
+Every peer runs the whole layer: router, choice, routed and shared experts, residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.contender import Entry
+from moe_prof.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One row of the table.
+
+    Attributes:
+        name: in the output and for ``--peer``.
+        adapter: ``module:Class``, "" where no adapter was tried.
+        package: what to install.
+        numbers: how it holds weights and activations, and who computes the router.
+        options: keyword arguments of the class.
+    """
+
+    name: str
+    adapter: str
+    package: str
+    numbers: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+PEERS: tuple[Peer, ...] = (
+    Peer(
+        "numpy", "benchmarks.peers.numpy_blas:NumpyBlas", "numpy",
+        "W8A8 per token, exact; products in f32 BLAS, router too",
+    ),
+    Peer(
+        "torch-bf16", "benchmarks.peers.torch_cpu:TorchCpu", "torch",
+        "weights and activations bf16; router f32", {"kind": "bf16"},
+    ),
+    Peer(
+        "torch-int8", "benchmarks.peers.torch_cpu:TorchCpu", "torch",
+        "W8A8 per token, torch._int_mm; router f32", {"kind": "int8"},
+    ),
+)  # fmt: skip
+
+BY_NAME: dict[str, Peer] = {peer.name: peer for peer in PEERS}
+NO_ADAPTER = "no adapter was tried here"
+
+
+def named(text: str) -> tuple[Peer, ...]:
+    """``all`` or names separated by commas.
+
+    Raises:
+        UsageError: a name is unknown.
+    """
+    if text == "all":
+        return PEERS
+    names = text.split(",")
+    for name in names:
+        if name not in BY_NAME:
+            raise UsageError(f"unknown peer {name!r}; known: {', '.join(BY_NAME)}")
+    return tuple(BY_NAME[name] for name in names)
+
+
+def entries(peers: Sequence[Peer], teams: Sequence[int]) -> list[Entry]:
+    """Those with an adapter, in teams of each size."""
+    return [
+        Entry(peer.name, peer.adapter, threads, dict(peer.options))
+        for peer in peers
+        if peer.adapter
+        for threads in teams
+    ]

@@ -1,0 +1,111 @@
+"""Every benchmark runs on a tiny layer and writes what its documentation says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jsonschema
+import pytest
+from document_schema import DOCUMENT
+
+from benchmarks.ceilings import CeilingsProgram
+from benchmarks.peers.__main__ import PeersProgram
+from benchmarks.program import Program, main
+from benchmarks.roofline import RooflineProgram
+from benchmarks.scaling import ScalingProgram
+
+Run = Callable[[Program, Sequence[str]], dict[str, Any]]
+
+LAYER = "3,32,16,4,2"
+QUICK = ("--rounds", "2", "--processes", "1", "--min-sample", "0.001")
+PROGRAMS = (CeilingsProgram, RooflineProgram, PeersProgram, ScalingProgram)
+
+
+def test_ceilings_document(run: Run) -> None:
+    """The ceilings' file follows the schema and has one result a ceiling."""
+    document = run(CeilingsProgram(), ["--threads", "1"])
+    jsonschema.validate(document, DOCUMENT)
+    names = [result["name"] for result in document["results"]]
+    assert names == [ceiling["name"] for ceiling in document["ceilings"]]
+
+
+def test_roofline_document(run: Run) -> None:
+    """Time, both floors and their ratio stand in the roofline's file, and agree."""
+    document = run(
+        RooflineProgram(),
+        ["--scenario", LAYER, "--variant", "autovec", "--threads", "1", *QUICK],
+    )
+    jsonschema.validate(document, DOCUMENT)
+    (result,) = document["results"]
+    ratio = result["time_s"]["value"] / result["floor_s"]
+    assert result["time_over_floor"]["value"] == pytest.approx(ratio)
+    assert (result["status"], result["contender"], result["threads"]) == ("ok", "autovec", 1)
+    assert len(result["samples_s"]) == 2
+
+
+def test_peers_document(run: Run) -> None:
+    """A peer stands beside our variant with its ratio and both errors."""
+    document = run(
+        PeersProgram(),
+        ["--scenario", LAYER, "--variant", "autovec", "--peer", "numpy", "--threads", "1", *QUICK],
+    )
+    jsonschema.validate(document, DOCUMENT)
+    ours, peer = document["results"]
+    assert (ours["kind"], peer["kind"], peer["status"]) == ("variant", "peer", "ok")
+    ratio = peer["time_s"]["value"] / ours["time_s"]["value"]
+    assert peer["over_our_best"]["value"] == pytest.approx(ratio)
+    assert peer["oracle_rel_rmse"] < 1e-6 < peer["unquantized_rel_rmse"]
+
+
+def test_scaling_document(run: Run) -> None:
+    """One result per number of tokens; one thread has efficiency 1."""
+    document = run(
+        ScalingProgram(),
+        [
+            "--scenario",
+            LAYER,
+            "--variant",
+            "autovec",
+            "--tokens",
+            "1",
+            "4",
+            "--threads",
+            "1",
+            *QUICK,
+        ],
+    )
+    jsonschema.validate(document, DOCUMENT)
+    assert [result["tokens"] for result in document["results"]] == [1, 3, 4]
+    assert [result["efficiency"]["value"] for result in document["results"]] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help(program: type[Program], capsys: pytest.CaptureFixture[str]) -> None:
+    """``--help`` explains the program and the common options."""
+    with pytest.raises(SystemExit) as stop:
+        main(program(), ["--help"])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0
+    for option in ("--threads", "--json FILE", "--plot FILE"):
+        assert option in text
+
+
+@pytest.mark.parametrize(
+    ("program", "argv", "words"),
+    [
+        (RooflineProgram, ["--scenario", "S9"], "unknown scenario 'S9'"),
+        (RooflineProgram, ["--scenario", "0,8,8,2,1"], "has no tokens"),
+        (RooflineProgram, ["--variant", "nosuch"], "unknown variant 'nosuch'"),
+        (PeersProgram, ["--peer", "nosuch"], "unknown peer 'nosuch'"),
+        (CeilingsProgram, ["--json", "/nosuch/x.json"], "there is no folder /nosuch"),
+        (CeilingsProgram, ["--plot", "x.gif"], "must end in .png, .svg or .pdf"),
+    ],
+)
+def test_wrong_usage(
+    program: type[Program], argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong request ends at once with exit code 2 and one line that says what is wrong."""
+    assert main(program(), argv) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
