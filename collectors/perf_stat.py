@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moe_prof.collectors.base import ToolRun
+from moe_prof.collectors.command_record import keep_command
 from moe_prof.collectors.perf_parse import parse
 from moe_prof.collectors.perf_reading import Form, Report
 from moe_prof.collectors.perf_refusals import refusal
@@ -107,7 +108,7 @@ def run(
         command: the workload. With ``roi`` it is given the fifos: in place of ``{roi_fifo}`` where
             an argument contains it, else as ``--roi-fifo CTL,ACK`` at its end.
         folder: where the raw files stay (``NAME.csv``, ``NAME.stdout``, ``NAME.stderr``,
-            ``NAME.status``).
+            ``NAME.status``, and ``NAME.command.json`` with the exact command line).
         timeout_s: the whole process group is ended after that time; None waits for ever.
 
     Returns:
@@ -131,20 +132,8 @@ def run(
             control=control,
             perf=perf,
         )
-        try:
-            finished = run_group(
-                line,
-                stdout=paths["stdout"],
-                stderr=paths["stderr"],
-                timeout_s=timeout_s,
-                env=ENVIRONMENT,
-            )
-        except FileNotFoundError as error:
-            raise UnavailableError(
-                f"{perf} is not installed; `moe-prof doctor` names the package"
-            ) from error
-        except OSError as error:
-            raise ToolError(f"{perf} cannot be started: {error.strerror}") from error
+        keep_command(paths["report"].parent, name, line, ENVIRONMENT)
+        finished = _execute(line, paths, timeout_s)
     result = ToolRun(
         argv=line,
         returncode=finished.returncode,
@@ -156,6 +145,23 @@ def run(
     )
     _judge(result, finished, command, timeout_s)
     return result
+
+
+def _execute(line: Sequence[str], paths: Mapping[str, Path], timeout_s: float | None) -> Finished:
+    try:
+        return run_group(
+            line,
+            stdout=paths["stdout"],
+            stderr=paths["stderr"],
+            timeout_s=timeout_s,
+            env=ENVIRONMENT,
+        )
+    except FileNotFoundError as error:
+        raise UnavailableError(
+            f"{line[0]} is not installed; `moe-prof doctor` names the package"
+        ) from error
+    except OSError as error:
+        raise ToolError(f"{line[0]} cannot be started: {error.strerror}") from error
 
 
 def read(result: ToolRun) -> Report:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from moe_prof.collectors.base import ToolRun
+from moe_prof.collectors.command_record import keep_command
 from moe_prof.errors import ToolError
 
 KILL_GRACE_S = 2.0
@@ -30,7 +31,7 @@ def run_tool(
     outputs: Mapping[str, Path] | None = None,
     stdin: Path | None = None,
 ) -> ToolRun:
-    """Run ``argv`` and keep its output as ``NAME.stdout`` and ``NAME.stderr`` in ``folder``.
+    """Run ``argv``; ``NAME.command.json``, ``NAME.stdout`` and ``NAME.stderr`` stay in ``folder``.
 
     Args:
         timeout_s: wall time after which the whole process group is ended.
@@ -47,6 +48,7 @@ def run_tool(
     start_s = time.monotonic()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        keep_command(folder, name, argv, extra)
         with (
             out_path.open("wb") as out,
             err_path.open("wb") as err,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -89,6 +90,14 @@ def test_region_is_counted_and_raw_files_are_kept(perf: str, tmp_path: Path) -> 
         "status": "perf_stat.status",
     }
     assert perf_stat.workload_status(result) == perf_stat.WorkloadStatus(0)
+
+
+def test_exact_command_is_kept(perf: str, tmp_path: Path) -> None:
+    """What was run can be read beside the raw output."""
+    result = perf_stat.run((*WORKLOAD, "ok"), tmp_path, timeout_s=TIME_LIMIT_S, perf=perf)
+    kept = json.loads((tmp_path / "perf_stat.command.json").read_text())
+
+    assert kept == {"argv": list(result.argv), "env": {"LC_ALL": "C"}}
 
 
 def test_placeholder_is_filled(perf: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -19,6 +20,14 @@ def test_output_of_both_streams_is_returned_and_kept(tmp_path):
     run = run_tool([sys.executable, "-c", code], folder=tmp_path, name="t", timeout_s=30)
     kept = ((tmp_path / "t.stdout").read_text(), (tmp_path / "t.stderr").read_text())
     assert ("out\n", "err\n") == (run.stdout, run.stderr) == kept
+
+
+def test_the_exact_command_is_kept(tmp_path):
+    """The command line and the variables set for it stand beside the output."""
+    argv = [sys.executable, "-c", "print('a, b')"]
+    run_tool(argv, folder=tmp_path, name="t", timeout_s=30, env={"A": "1"})
+    kept = json.loads((tmp_path / "t.command.json").read_text())
+    assert kept == {"argv": argv, "env": {"LC_ALL": "C", "A": "1"}}
 
 
 def test_the_tools_exit_status_is_reported(tmp_path):
