@@ -10,7 +10,6 @@ from moe_prof.measure.protocol import WorkerJob
 from moe_prof.measure.results import Job, PhaseTimes, Status, ThreadTimes, VariantTiming
 from moe_prof.stats import Key
 
-
 FEW = 0.5
 """Samples below this share of the largest number are told."""
 

@@ -40,8 +40,8 @@ def test_all_rounds_need_no_note():
 
 def test_notes_are_joined():
     """The plan's remark comes first."""
-    assert sampled(3, note="fell back").timing(4).note == (
-        "fell back; 3 of 4 rounds to fit the time"
+    assert sampled(3, note="fell back").timing(10).note == (
+        "fell back; 3 of 10 rounds to fit the time"
     )
 
 
