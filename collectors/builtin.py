@@ -72,7 +72,7 @@ def phase_rows(times: PhaseTimes, scenario: Scenario) -> list[Row]:
                 ("phase_time", "s"), ("busy_time", "s"), ("wait_time", "s"), ("spin_fraction", "1"),
             )
         ]  # fmt: skip
-    source = f"phases build, mean of {times.forwards} forwards"
+    source = f"phases build, mean of {times.forwards} forwards in the least disturbed window"
 
     def row(metric: str, value: float, unit: str, **where: str) -> Row:
         return _row(metric, value, unit, labels, source=source, **where)

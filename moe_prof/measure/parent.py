@@ -109,6 +109,7 @@ def measure_phases(
     """
     with tempfile.TemporaryDirectory(prefix="moe_prof-") as scratch:
         run = _Run(request, "phases", progress, Path(scratch))
+        run.drop_python()
         run.guarded()
         _keep_logs(Path(scratch), folder)
     if run.interrupted:
@@ -148,6 +149,12 @@ class _Run:
             self._notes.append(f"stopped at the time limit of {self._request.max_time_s:g} s")
             self._drop_unmeasured("no_time", "the time limit was reached before it was measured")
         self._progress.clear()
+
+    def drop_python(self) -> None:
+        """Leave out the variants without phase timers, before one is prepared for nothing."""
+        for name, record in self.records.items():
+            if _is_python(name) and self._request.plan_factory == DEFAULT_FACTORY:
+                record.drop("unavailable", f"{name}: phase timers exist in C++ variants only")
 
     def measurement(self) -> Measurement:
         """What has been measured."""

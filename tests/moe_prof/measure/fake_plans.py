@@ -3,8 +3,8 @@
 ``good`` answers as the oracle does; ``NAME-at-STEP`` does NAME (crash, hang, raise, lack, exit) at
 STEP (prepare, forward, time, timers, close); ``wrong`` is off by a factor, ``nan`` gives NaN,
 ``drifts`` is right once; ``slow`` takes real time, ``compiles`` takes long to prepare in the first
-process, ``sluggish...`` takes long for its first forward. All other times are invented, so that
-the tests are fast.
+process, ``sluggish...`` takes long for its first forward, ``disturbed`` waits long in its first
+window of phase timers. All other times are invented, so that the tests are fast.
 """
 
 import os
@@ -21,6 +21,7 @@ from moe_prof.kernels.oracle import reference
 FORWARD_S = {"good": 2e-3, "fast": 1e-3, "scalar": 4e-3, "autovec": 3e-3}
 SLOW_S = 0.5
 COMPILE_S = SLUGGISH_S = 1.5
+FIRST_WINDOW = 3  # resets: to see whether there are timers, before and after the first window
 
 
 def misbehave(deed):
@@ -41,7 +42,7 @@ class FakePlan:
     """A plan that follows its name."""
 
     def __init__(self, name, weights, threads, isa):
-        self.name, self.weights, self.forwards = name, weights, 0
+        self.name, self.weights, self.forwards, self.resets = name, weights, 0, 0
         self.deed, _, self.step = name.partition("-at-")
         self.info = PlanInfo(variant=name, isa=isa or "fake", threads=threads, max_tokens=8)
         self.generator = np.random.default_rng(len(name))
@@ -93,7 +94,9 @@ class FakePlan:
         self.at("timers")
         phases = np.zeros((2, len(PHASES)))
         phases[:, 3] = 1.0
-        return PhaseTimes(phases, np.array([1.0, 1.0]), np.array([1 / 3, 1 / 3]), 4 / 3)
+        self.resets += reset
+        wait_s = 9.0 if self.name == "disturbed" and self.resets <= FIRST_WINDOW else 1 / 3
+        return PhaseTimes(phases, np.array([1.0, 1.0]), np.array([wait_s, wait_s]), 1 + wait_s)
 
 
 def factory(name, weights, *, threads, isa, max_tokens, build):
