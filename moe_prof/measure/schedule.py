@@ -1,8 +1,9 @@
 """How many rounds each variant gets in the time there is. Pure.
 
-Every variant first gets the samples that an interval needs, cheapest first; what time is left is
-shared out equally, and a variant that needs less than its share leaves the rest to the slower
-ones. So a slow baseline is measured in fewer rounds, and never takes the fast ones' time.
+Every variant first gets one sample, cheapest first, so that there are speedups at all; then those
+that an interval needs, in the same order. What time is left is shared out equally, and a variant
+that needs less than its share leaves the rest to the slower ones. So a slow baseline is measured in
+fewer rounds, and never takes the fast ones' time.
 """
 
 from __future__ import annotations
@@ -117,11 +118,15 @@ def _needed(cost: Cost, processes: int) -> int:
 def _rounds(share_s: float, costs: Sequence[Cost], processes: int, at_least: int) -> dict[str, int]:
     cheapest_first = sorted(costs, key=lambda cost: cost.sample_s)
     left_s = share_s
-    rounds: dict[str, int] = {}
-    for cost in cheapest_first:
-        affordable = int(max(0.0, left_s) / cost.sample_s + ROUNDING)
-        rounds[cost.variant] = max(at_least, min(_needed(cost, processes), affordable))
-        left_s -= rounds[cost.variant] * cost.sample_s
+    rounds = {cost.variant: at_least for cost in costs}
+    left_s -= sum(at_least * cost.sample_s for cost in costs)
+    for at_most in (1, MIN_SAMPLES):
+        for cost in cheapest_first:
+            wanted = min(_needed(cost, processes), at_most) - rounds[cost.variant]
+            affordable = int(max(0.0, left_s) / cost.sample_s + ROUNDING)
+            extra = max(0, min(wanted, affordable))
+            rounds[cost.variant] += extra
+            left_s -= extra * cost.sample_s
     for _sweep in range(2):  # the second gives away what was too little for the slow ones
         for index, cost in enumerate(cheapest_first):
             equal_s = max(0.0, left_s) / (len(costs) - index)

@@ -42,6 +42,13 @@ def test_a_limit_is_kept(budget_s, setup_s):
     assert whole_s <= budget_s + 1e-9
 
 
+def test_one_sample_of_each_comes_before_intervals():
+    """A tight limit still leaves the slow baseline a sample: without it there are no speedups."""
+    costs = [Cost("fast", 0.02), Cost("middle", 0.3), Cost("slow", 0.7)]
+    schedule = plan(1.5, costs, setup_s=1.0, processes=3)
+    assert schedule.rounds == {"fast": 8, "middle": 2, "slow": 1}
+
+
 def test_no_room_gives_no_rounds():
     """Under a limit, a variant slower than the budget is not measured at all."""
     assert plan(0.5, [FAST, SLOW], setup_s=1.0, processes=3).rounds["slow"] == 0
