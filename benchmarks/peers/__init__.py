@@ -46,6 +46,34 @@ PEERS: tuple[Peer, ...] = (
         "torch-int8", "benchmarks.peers.torch_cpu:TorchCpu", "torch",
         "W8A8 per token, torch._int_mm; router f32", {"kind": "int8"},
     ),
+    Peer(
+        "ort-qmoe", "benchmarks.peers.onnx_runtime:OnnxQMoE", "onnxruntime",
+        "QMoE: int8 weights with one scale a row; router f32", {"block": 0},
+    ),
+    Peer(
+        "ort-qmoe-32", "benchmarks.peers.onnx_runtime:OnnxQMoE", "onnxruntime",
+        "QMoE: int8 weights and activations in blocks of 32; router f32", {"block": 32},
+    ),
+    Peer(
+        "ort-dynamic", "benchmarks.peers.onnx_runtime:OnnxDynamic", "onnxruntime",
+        "DynamicQuantizeMatMul by expert: uint8 activations, one scale a matrix; router in NumPy",
+    ),
+    Peer(
+        "llama.cpp-q8_0", "benchmarks.peers.llama_cpp:LlamaCpp", "llama-cpp-python",
+        "Q8_0: int8 in blocks of 32, activations too; router f32",
+    ),
+    Peer(
+        "ik-q8_0_r8", "benchmarks.peers.ik_llama:IkLlama", "ik-llama-cpp-python",
+        "Q8_0: int8 in blocks of 32, activations too; router f32", {"kind": "q8_0_r8"},
+    ),
+    Peer(
+        "ik-q8_k_r8", "benchmarks.peers.ik_llama:IkLlama", "ik-llama-cpp-python",
+        "Q8_K: int8 in blocks of 256, activations too; router f32", {"kind": "q8_k_r8"},
+    ),
+    Peer(
+        "ik-q8_kv_r8", "benchmarks.peers.ik_llama:IkLlama", "ik-llama-cpp-python",
+        "Q8_KV: int8, one scale a row and a token, as W8A8; router f32", {"kind": "q8_KV_r8"},
+    ),
 )  # fmt: skip
 
 BY_NAME: dict[str, Peer] = {peer.name: peer for peer in PEERS}
