@@ -121,7 +121,7 @@ class Session:
             self.finish("partial" if self.manifest.state == "partial" else "complete")
             return
         self.finish("partial" if isinstance(error, KeyboardInterrupt) else "failed")
-        if self._rows:
+        if any(row.value is not None for row in self._rows):
             error.add_note(f"what was measured so far is in {self.folder}")
 
     def finish(self, state: str) -> None:
@@ -168,8 +168,6 @@ def create(
     if folder is None:
         base = Path(os.environ.get(FOLDER_VARIABLE, DEFAULT_FOLDER))
         folder = base / f"{run_id}-{command}-{scenario.replace(',', 'x') or 'command'}"
-    if (folder / "manifest.json").exists():
-        raise MoeProfError(f"{folder} already holds a session; choose another --output")
     manifest = Manifest(
         schema=SCHEMA,
         run_id=run_id,
@@ -189,6 +187,8 @@ def create(
         environment={k: os.environ[k] for k in _RECORDED_VARIABLES if k in os.environ},
     )
     try:
+        if (folder / "manifest.json").exists():
+            raise MoeProfError(f"{folder} already holds a session; choose another --output")
         (folder / "raw").mkdir(parents=True, exist_ok=True)
         _write_manifest(folder, manifest)
     except OSError as error:

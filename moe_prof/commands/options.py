@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from moe_prof.errors import UsageError
+from moe_prof.errors import MoeProfError, UsageError
 from moe_prof.kernels.selection import MAX_THREADS
 
 FILE_SUFFIXES = {".json", ".csv", ".txt", ".html"}
@@ -63,15 +63,35 @@ def split_output(args: argparse.Namespace) -> Path | None:
 
     Raises:
         UsageError: the parent folder of a result file does not exist.
+        MoeProfError: the result file cannot be written, which is better known before measuring.
     """
     output: Path | None = args.output
-    if output is None or output.suffix not in FILE_SUFFIXES or output.is_dir():
-        args.output_file = None
+    args.output_file = None
+    if output is None or output.suffix not in FILE_SUFFIXES:
         return output
-    if not output.absolute().parent.is_dir():
-        raise UsageError(f"--output {output}: there is no folder {output.parent}; make it first")
+    try:
+        if output.is_dir():
+            return output
+        if not output.absolute().parent.is_dir():
+            raise UsageError(
+                f"--output {output}: there is no folder {output.parent}; make it first"
+            )
+        _try_to_write(output)
+    except OSError as error:
+        raise MoeProfError(
+            f"cannot write {output}: {error.strerror}; name a writable file with --output"
+        ) from error
     args.output_file = output
     return None
+
+
+def _try_to_write(path: Path) -> None:
+    """Open the file for writing without changing what is there."""
+    new = not path.exists()
+    with path.open("a", encoding="utf-8"):
+        pass
+    if new:
+        path.unlink()
 
 
 def positive_int(text: str) -> int:
