@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from pathlib import Path
 
 from moe_prof import scenario as scenarios
 from moe_prof.errors import UsageError
 from moe_prof.kernels import selection
-from moe_prof.kernels.features import check_supported, isa_path, read_cpu
+from moe_prof.kernels.features import check_supported, read_cpu
 from moe_prof.kernels.memory import check_memory, required_bytes
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
@@ -61,6 +62,8 @@ def choose_variants(
     Raises:
         UsageError: a name is unknown, cannot run here, or has no such path.
     """
+    if isa is not None:
+        check_supported(isa, read_cpu())
     if text.strip().lower() != "all":
         names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
         if not names:
@@ -70,9 +73,6 @@ def choose_variants(
             if reason:
                 raise UsageError(reason)
         return names, ()
-    if isa is not None:
-        isa_path(isa)
-        check_supported(isa, read_cpu())
     reasons = {name: why_not(name, isa) for name in BY_NAME}
     left_out = tuple((name, reason) for name, reason in reasons.items() if reason)
     names = tuple(name for name, reason in reasons.items() if not reason)
@@ -88,7 +88,9 @@ def why_not(name: str, isa: str | None) -> str:
         UsageError: the variant or the path is unknown.
     """
     if selection.is_library_path(name):
-        return ""
+        library, _, inner = name.partition(".so:")
+        path = Path(f"{library}.so" if inner else name)
+        return "" if path.is_file() else f"variant {name!r}: there is no library {path}"
     if name not in BY_NAME:
         raise UsageError(f"unknown variant {name!r}; known variants: {', '.join(BY_NAME)}")
     here = selection.isas(name)
