@@ -39,7 +39,7 @@ def _table(measurement: Measurement) -> Table:
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for timing in measurement.timings:
-        table.add_row(*_cells(timing, measurement))
+        table.add_row(*(Text(cell) for cell in _cells(timing, measurement)))
     return table
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from moe_prof.analysis.query import RowIndex
 from moe_prof.rows import Row
@@ -89,7 +90,7 @@ def counters_table(index: RowIndex, variants: Sequence[str]) -> Table:
     ]
     cells = _columns(table, index, variants, columns)
     for variant in variants:
-        table.add_row(variant, *cells[variant])
+        table.add_row(Text(variant), *cells[variant])
     return table
 
 
@@ -102,9 +103,10 @@ def stage_table(index: RowIndex, variants: Sequence[str]) -> Table:
     for variant in variants:
         time = index.row(variant, "time")
         threads = index.value(variant, "threads")
+        path = index.text(variant, "isa") if index.value(variant, "threads") else MISSING
         table.add_row(
-            variant,
-            index.text(variant, "isa") if index.value(variant, "threads") else MISSING,
+            Text(variant),
+            Text(path),
             MISSING if threads is None else f"{threads:.0f}",
             MISSING if time is None or time.value is None else time_text(time.value),
             _interval(index, variant),
@@ -118,7 +120,7 @@ def topdown_table(index: RowIndex, variants: Sequence[str]) -> Table:
     table = _table("variant")
     cells = _columns(table, index, variants, TOPDOWN_COLUMNS)
     for variant in variants:
-        table.add_row(variant, *cells[variant])
+        table.add_row(Text(variant), *cells[variant])
     return table
 
 
@@ -133,15 +135,17 @@ def phase_table(index: RowIndex, variants: Sequence[str], phases: Sequence[str])
         if total <= 0:
             continue
         table.add_row(
-            variant, *(share_text(times[p] / total) if p in times else MISSING for p in phases)
+            Text(variant),
+            *(share_text(times[p] / total) if p in times else MISSING for p in phases),
         )
     return table
 
 
 def _table(*titles: str) -> Table:
+    """A table with columns of text, the first of which folds long names (paths of libraries)."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
-    for title in titles:
-        table.add_column(title, no_wrap=True)
+    for number, title in enumerate(titles):
+        table.add_column(title, no_wrap=number > 0, overflow="fold")
     return table
 
 

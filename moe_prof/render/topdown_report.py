@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.text import Text
 
 from moe_prof.analysis.query import RowIndex
@@ -157,7 +156,7 @@ def _remarks(report: Report) -> list[RenderableType]:
         )
     lines.append(f"Marks: {LEGEND}.")
     lines += [f"Note: {note}" for note in report.notes]
-    return [Text.from_markup(escape(line), style="dim") for line in lines]
+    return [Text(line, style="dim") for line in lines]
 
 
 def _title(text: str) -> Text:
