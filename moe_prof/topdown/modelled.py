@@ -85,11 +85,11 @@ def model(
     """All rows of one variant: simulated counts, and top-down nodes and IPC on top of them.
 
     Args:
-        simulated: None when the variant cannot be simulated, ``reason`` says why.
+        simulated: None when the variant was not simulated, ``reason`` says why.
     """
     rows = simulated_rows(subject.scenario, subject.variant, simulated, reason, macs=subject.macs)
     if simulated is None or simulated.counts is None:
-        why = reason or _why_not_counted(simulated)
+        why = _why_not_counted(simulated, reason)
         return Modelled((*rows, *_missing_tree(subject, why)), None)
     if platform.core is None or platform.clock_hz is None:
         return Modelled((*rows, *_missing_tree(subject, "; ".join(platform.reasons))), None)
@@ -113,7 +113,7 @@ def simulated_rows(
         "scenario": scenario, "variant": variant, "collector": callgrind.NAME,
     }  # fmt: skip
     if simulated is None or simulated.counts is None:
-        why = reason or _why_not_counted(simulated)
+        why = _why_not_counted(simulated, reason)
         names = ("instructions", "instructions_per_mac")
         return [unavailable(name, "1", why, **labels) for name in names]
     counts = simulated.counts
@@ -216,9 +216,10 @@ def _missing(subject: Subject, metric: str, unit: str, why: str) -> Row:
     )  # fmt: skip
 
 
-def _why_not_counted(simulated: SimulatedCounts | None) -> str:
+def _why_not_counted(simulated: SimulatedCounts | None, reason: str) -> str:
+    """What the tools say where the simulation was tried, else ``reason``."""
     if simulated is None:
-        return "not simulated"
+        return reason or "not simulated"
     bad: Sequence[str] = [
         f"{tool.reason}; {tool.remedy}" if tool.remedy else tool.reason
         for tool in simulated.tools
