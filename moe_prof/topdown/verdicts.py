@@ -13,6 +13,7 @@ from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.rows import Provenance, Row
 
 COLLECTOR = "verdict"
+UNTIMED_ADVICE = "put that right first, then measure again"
 
 
 def verdict_rows(
@@ -24,10 +25,18 @@ def verdict_rows(
     floors: Mapping[str, Floor],
     simulated: Mapping[str, SimulatedCounts],
 ) -> list[Row]:
-    """Three rows a variant: ``verdict`` (the cause), ``verdict_evidence``, ``verdict_advice``."""
+    """Three rows a variant: ``verdict`` (the cause), ``verdict_evidence``, ``verdict_advice``.
+
+    A variant without a time (wrong, crashed, out of time) is ``unknown``, with its reason.
+    """
     index = RowIndex(rows)
     made: list[Row] = []
     for variant in variants:
+        timed = index.row(variant, "time")
+        if timed is not None and timed.value is None:
+            verdict = Verdict("unknown", f"it has no time: {timed.source}", UNTIMED_ADVICE)
+            made += _rows(verdict, scenario, variant, measured=False)
+            continue
         found = _evidence(
             index,
             variant,
