@@ -113,6 +113,7 @@ class Workload:
     isa: str
     iterations: int
     tokens: int
+    seed: int = 0
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -121,7 +122,8 @@ class Workload:
         sizes = (self.tokens, d, h, e, k, self.iterations)
         return (
             str(self.driver), *(str(size) for size in sizes), "--benchmark", "--json",
-            "--variant", self.variant, "--threads", "1", "--warmup", str(WARMUP_FORWARDS),
+            "--variant", self.variant, "--threads", "1", "--seed", str(self.seed),
+            "--warmup", str(WARMUP_FORWARDS),
         )  # fmt: skip
 
     @property
@@ -143,6 +145,7 @@ def collect_simulated(
     folder: Path,
     tokens_simulated: int | None = None,
     isa_features: Iterable[str] = (),
+    seed: int = 0,
     with_loops: bool = True,
 ) -> SimulatedCounts:
     """Simulate a variant's forward and analyse its hot loops.
@@ -156,6 +159,7 @@ def collect_simulated(
         tokens_simulated: fewer tokens than the scenario's, for variants whose work is proportional
             to them; counts are scaled up, and the source says so.
         isa_features: CPU features that the path needs; refused when valgrind lacks one.
+        seed: of weights and tokens, which decide the routing.
         with_loops: also find the hot loops and their bounds.
 
     Raises:
@@ -167,7 +171,7 @@ def collect_simulated(
             f"simulation of {scenario.label}: {iterations} iterations on {tokens} tokens is not "
             f"within 1..{scenario.num_tokens} tokens and at least one iteration"
         )
-    workload = Workload(driver, scenario, variant, isa, iterations, tokens)
+    workload = Workload(driver, scenario, variant, isa, iterations, tokens, seed)
     simulated = simulated_caches(caches)
     tool, result, profile = _profile(
         workload, simulated, isa_features=isa_features, folder=folder, timeout_s=timeout_s

@@ -8,7 +8,10 @@ from moe_prof.rows import Row
 
 
 class RowIndex:
-    """Summary rows by variant, metric, phase and thread; single repetitions are left out."""
+    """Summary rows by variant, metric, phase and thread; single repetitions are left out.
+
+    A row of one CPU or one kind of cores stands in only where no other row has a value.
+    """
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows: dict[tuple[str, str, str | None, str | None], Row] = {}
@@ -16,7 +19,10 @@ class RowIndex:
         for row in rows:
             if row.repeat is not None or row.time_s is not None:
                 continue
-            self._rows[(row.variant, row.metric, row.phase, row.thread)] = row
+            key = (row.variant, row.metric, row.phase, row.thread)
+            known = self._rows.get(key)
+            if row.cpu is None or known is None or known.value is None:
+                self._rows[key] = row
             if row.variant and row.variant not in self.variants:
                 self.variants.append(row.variant)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.text import Text
 
 from moe_prof import session as sessions
@@ -17,6 +17,7 @@ from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
 from moe_prof.errors import MoeProfError, UnavailableError, WorkloadError
 from moe_prof.kernels.features import read_cpu
+from moe_prof.kernels.selection import forced_isa
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
@@ -60,7 +61,7 @@ class CountersCommand:
             machine=machine.as_dict(),
             folder=folder,
         ) as session:
-            run = _Run(work, machine, session, progress, counters, args.max_time_s or TIMEOUT_S)
+            run = _Run(work, machine, session, progress, counters, args.max_time_s)
             run.perf()
             if not counters.has_hardware:
                 run.simulated()
@@ -74,26 +75,33 @@ class _Run:
     session: Session
     progress: Progress
     counters: Counters
-    timeout_s: float
+    max_time_s: float | None
+    start_s: float = field(default_factory=time.monotonic)
     failures: tuple[str, ...] = ()
 
     def perf(self) -> None:
         """One run under perf stat a variant."""
-        for name in self._native():
+        if not self.counters.events:
+            return
+        native, label = self._native(), self.work.scenario.label
+        if self.counters.has_hardware:
+            for name in self.work.variants:
+                if name not in native:
+                    why = counted.why_not_counted(name)
+                    self.session.add(counted.missing_counts(label, name, why))
+        for name in native:
             target = self._target(name)
-            if not self.counters.events:
-                break
             self.progress.step(f"{name}: perf stat")
             try:
                 rows = counted.count(
                     target, self.counters,
-                    folder=self.session.raw / "perf" / name, timeout_s=self.timeout_s,
+                    folder=self.session.raw / "perf" / name, timeout_s=self._left_s(),
                 )  # fmt: skip
             except WorkloadError as error:
                 self.failures += (f"variant {name}: {error}",)
-                rows = counted.missing_rows(target, ("instructions",), error)
+                rows = counted.missing_counts(label, name, str(error))
             except MoeProfError as error:
-                rows = counted.missing_rows(target, ("instructions",), error)
+                rows = counted.missing_counts(label, name, str(error))
             if not self.counters.has_hardware:
                 rows = [row for row in rows if row.value is not None]
             self.session.add(rows)
@@ -104,7 +112,7 @@ class _Run:
         jobs = [
             simulation.Job(name, isa)
             for name in self._native()
-            if (isa := isa_for(name, self.work.isa) or simulation.simulable_isa(name, cpu))
+            if (isa := self._forced(name) or simulation.simulable_isa(name, cpu))
         ]
         self.progress.step("simulating (callgrind)", slow=True)
         done, failed = simulation.simulate(
@@ -112,7 +120,9 @@ class _Run:
             self.work.scenario,
             machine=self.machine,
             cpu=cpu,
-            timeout_s=self.timeout_s,
+            seed=self.work.seed,
+            timeout_s=TIMEOUT_S,
+            end_s=None if self.max_time_s is None else self.start_s + self.max_time_s,
             folder=self.session.raw / "callgrind",
             progress=self.progress,
         )
@@ -159,11 +169,19 @@ class _Run:
             )
             if self.counters.remedy:
                 lines.append(Text(f"To count in hardware: {self.counters.remedy}.", style="dim"))
-        lines.append(Text.from_markup(escape(f"Marks: {LEGEND}."), style="dim"))
+        lines.append(Text(f"Marks: {LEGEND}.", style="dim"))
         return lines
 
     def _native(self) -> list[str]:
         return [n for n in self.work.variants if n in BY_NAME and BY_NAME[n].language == "c++"]
+
+    def _forced(self, name: str) -> str | None:
+        return forced_isa(BY_NAME[name], isa_for(name, self.work.isa))
+
+    def _left_s(self) -> float:
+        if self.max_time_s is None:
+            return TIMEOUT_S
+        return max(1.0, self.max_time_s - (time.monotonic() - self.start_s))
 
     def _target(self, name: str) -> counted.Target:
         spec = BY_NAME[name]

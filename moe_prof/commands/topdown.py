@@ -6,6 +6,7 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from moe_prof import session as sessions
 from moe_prof.analysis import ceilings as ceiling_rows
@@ -19,9 +20,10 @@ from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.commands.base import Result
 from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
-from moe_prof.errors import BuildError, MoeProfError
+from moe_prof.errors import BuildError, MoeProfError, WorkloadError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.features import CpuFeatures, read_cpu
+from moe_prof.kernels.selection import forced_isa, isas
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
@@ -32,6 +34,7 @@ from moe_prof.measure.parent import measure, measure_phases
 from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, Request
 from moe_prof.progress import Progress
 from moe_prof.render import topdown_report
+from moe_prof.rows import Row
 from moe_prof.session import Session
 from moe_prof.topdown import counted, simulation
 from moe_prof.topdown.counted import Counters
@@ -43,6 +46,8 @@ TOOL_TIMEOUT_S = 240.0
 TIMING_SHARE = 0.45
 PHASES_SHARE = 0.12
 PHASES_S = 6.0
+EXIT_UNAVAILABLE = 3
+EXIT_WORKLOAD = 6
 
 
 class Topdown:
@@ -113,12 +118,7 @@ class _Run:
 
     def result(self) -> Result:
         """What the printer needs."""
-        assert self.measurement is not None
-        failures = tuple(
-            f"variant {t.variant} {t.status}: {t.reason}"
-            for t in self.measurement.timings
-            if t.status in WORKLOAD_FAILURES
-        )
+        exit_code, errors = self._outcome()
         report = topdown_report.Report(
             scenario=self.work.scenario,
             counts=count_work(self.work.scenario),
@@ -134,26 +134,45 @@ class _Run:
             body=topdown_report.body(report),
             machine=self.machine.as_dict(),
             session=self.session.folder,
-            exit_code=6 if failures else 0,
-            errors=failures,
+            exit_code=exit_code,
+            errors=errors,
         )
+
+    def _outcome(self) -> tuple[int, tuple[str, ...]]:
+        """The exit code, and a line for every variant that is to blame for it."""
+        assert self.measurement is not None
+        bad = [t for t in self.measurement.timings if t.status in WORKLOAD_FAILURES]
+        code = EXIT_WORKLOAD
+        if not bad:
+            if self._trusted():
+                return 0, ()
+            bad, code = list(self.measurement.timings), EXIT_UNAVAILABLE
+        return code, tuple(f"variant {t.variant}: {t.reason}" for t in bad)
+
+    def _note(self, *texts: str) -> None:
+        """Remarks for the text and the manifest."""
+        self.notes += texts
+        for text in texts:
+            self.session.note(text)
 
     def _jobs(self) -> tuple[Job, ...]:
         """Without counters a variant is timed on the path that can also be simulated."""
-        jobs, other = [], []
+        jobs: list[Job] = []
+        other: dict[str, list[str]] = {}
         for name in self.work.variants:
             spec = BY_NAME.get(name)
             isa = isa_for(name, self.work.isa)
-            if self.reason and isa is None and spec is not None and spec.language == "c++":
+            if self.reason and spec is not None and spec.language == "c++":
                 simulable = simulation.simulable_isa(name, self.cpu)
-                if simulable is not None and simulable != spec.isas[0]:
+                best = isas(name)[0]
+                if forced_isa(spec, isa) is None and simulable not in (None, best):
                     isa = simulable
-                    other.append(name)
+                    other.setdefault(f"{simulable} path, because its {best} one", []).append(name)
             jobs.append(job_of(name, isa))
-        if other:
-            self.notes.append(
-                f"{', '.join(other)}: on the avx2 path, because this CPU's native one uses "
-                "instructions that valgrind cannot simulate; 'moe-prof bench' times the native path"
+        for paths, names in other.items():
+            self._note(
+                f"{', '.join(names)}: on the {paths} uses instructions that valgrind cannot "
+                "simulate; 'moe-prof bench' times the best path"
             )
         return tuple(jobs)
 
@@ -172,11 +191,11 @@ class _Run:
         request = self._request(self._jobs(), TIMING_SHARE, None)
         self.measurement = measure(request, self.progress, folder=self.session.raw / "timing")
         self.session.add(builtin.timing_rows(self.measurement, self.work.scenario))
-        self.notes += [
+        self._note(
             *self.measurement.notes,
             *(f"{t.variant}: {t.note}" for t in self.measurement.timings if t.note),
             *(f"left out: {reason}" for _, reason in self.work.left_out),
-        ]
+        )
         if self.measurement.interrupted:
             raise KeyboardInterrupt
 
@@ -200,7 +219,7 @@ class _Run:
 
     def _ceilings(self) -> None:
         assert self.measurement is not None
-        teams = {t.threads for t in self.measurement.timings if t.threads is not None}
+        teams = {self._team(t.threads) for t in self.measurement.timings if t.threads is not None}
         if not teams:
             return
         try:
@@ -208,7 +227,7 @@ class _Run:
                 self.machine, sorted(teams), progress=self.progress
             )
         except BuildError as error:
-            self.notes.append(f"no ceilings: {error}")
+            self._note(f"no ceilings: {error}")
             return
         self.session.add(ceiling_rows.rows(self.ceilings))
         layer = roofline.layer_work(self.work.scenario)
@@ -220,38 +239,73 @@ class _Run:
                 time_s=index.value(timing.variant, "time"),
                 work=layer,
                 ceilings=self.ceilings,
-                threads=timing.threads or self.work.threads,
+                threads=self._team(timing.threads),
                 isa=timing.isa or "native",
             )
             self.session.add(rows)
             self.floors[timing.variant] = own
 
+    def _team(self, threads: int | None) -> int:
+        """Threads of a team that run at once: their ceilings are the team's."""
+        return min(threads or self.work.threads, self.machine.usable_cpus())
+
     def _count(self) -> None:
         """Hardware counters: events of every variant, and its slots where the core tells them."""
-        for job in self._native_jobs():
-            spec = BY_NAME[job.variant]
-            target = counted.Target(
-                self.work.scenario,
-                job.variant,
-                job.isa,
-                self.work.threads if spec.threads else 1,
-                self.work.seed,
-            )
-            folder = self.session.raw / "perf" / job.variant
+        label, native = self.work.scenario.label, self._native_jobs()
+        for job in self._trusted():
+            if job not in native:
+                why = counted.why_not_counted(job.variant)
+                self.session.add(counted.missing_counts(label, job.variant, why))
+                self.session.add(counted.missing_nodes(label, job.variant, why))
+                continue
             self.progress.step(f"{job.variant}: perf stat")
-            for step, metric in ((counted.count, "IPC"), (counted.topdown, "Retiring")):
-                if step is counted.topdown and self.reason:
-                    continue
-                try:
-                    rows = step(target, self.counters, folder=folder, timeout_s=self._left_s())
-                except MoeProfError as error:
-                    rows = counted.missing_rows(target, (metric,), error)
-                self.session.add(rows)
+            self.session.add(self._counts(job))
+            if not self.reason:
+                self.session.add(self._nodes(job))
+
+    def _counts(self, job: Job) -> list[Row]:
+        target = self._target(job)
+        try:
+            return counted.count(
+                target, self.counters, folder=self._perf_folder(job), timeout_s=self._left_s()
+            )
+        except MoeProfError as error:
+            return counted.missing_counts(target.scenario.label, job.variant, str(error))
+
+    def _nodes(self, job: Job) -> list[Row]:
+        """Slots by perf; once it refuses them, the model answers for the others and for this."""
+        target = self._target(job)
+        try:
+            return counted.topdown(
+                target, self.counters, folder=self._perf_folder(job), timeout_s=self._left_s()
+            )
+        except WorkloadError as error:
+            why = str(error)
+            self._note(f"{job.variant}: its slots were not counted: {why}")
+        except MoeProfError as error:
+            why = self.reason = str(error)
+        return counted.missing_nodes(target.scenario.label, job.variant, why)
+
+    def _target(self, job: Job) -> counted.Target:
+        return counted.Target(
+            self.work.scenario,
+            job.variant,
+            job.isa,
+            self.work.threads if BY_NAME[job.variant].threads else 1,
+            self.work.seed,
+        )
+
+    def _perf_folder(self, job: Job) -> Path:
+        return self.session.raw / "perf" / job.variant
 
     def _left_s(self) -> float:
         if self.max_time_s is None:
             return TOOL_TIMEOUT_S
         return max(1.0, self.max_time_s - (time.monotonic() - self.start_s))
+
+    @property
+    def _end_s(self) -> float | None:
+        return None if self.max_time_s is None else self.start_s + self.max_time_s
 
     def _native_jobs(self) -> list[Job]:
         return [
@@ -268,7 +322,9 @@ class _Run:
             self.work.scenario,
             machine=self.machine,
             cpu=self.cpu,
-            timeout_s=self._left_s(),
+            seed=self.work.seed,
+            timeout_s=TOOL_TIMEOUT_S,
+            end_s=self._end_s,
             folder=self.session.raw / "callgrind",
             progress=self.progress,
         )
@@ -314,7 +370,7 @@ class _Run:
         return Platform(
             core=core,
             clock_hz=clock_hz,
-            bandwidth=ceilings.bandwidth_per_thread(threads),
+            bandwidth=ceilings.bandwidth_per_thread(self._team(threads)),
             l3_misses=None if floor is None or floor.level == "memory" else 0.0,
             reasons=tuple(reasons),
         )
@@ -323,7 +379,7 @@ class _Run:
         self.session.add(
             verdict_rows(
                 self.session.rows,
-                [job.variant for job in self._trusted()],
+                self.work.variants,
                 scenario=self.work.scenario.label,
                 usable_cpus=self.machine.usable_cpus(),
                 floors=self.floors,

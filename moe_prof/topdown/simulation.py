@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,15 +81,25 @@ def simulate(
     *,
     machine: Machine,
     cpu: CpuFeatures,
+    seed: int,
     timeout_s: float,
+    end_s: float | None,
     folder: Path,
     progress: Progress,
 ) -> tuple[Mapping[str, SimulatedCounts], Mapping[str, str]]:
     """Run the jobs under callgrind, as many at once as there are CPUs.
 
+    Args:
+        seed: of weights and tokens.
+        timeout_s: for each job.
+        end_s: when all must have ended, by ``time.monotonic``; a job that finds no time left is not
+            started.
+
     Returns:
         results by variant, and for the others the reason why there is none.
     """
+    if not scenario.num_tokens:
+        return {}, {job.variant: "there are no tokens, so nothing to simulate" for job in jobs}
     try:
         caches = cache_sizes(machine.caches, last_level=2)
     except UnavailableError as error:
@@ -98,8 +109,8 @@ def simulate(
     with concurrent.futures.ThreadPoolExecutor(max_workers=machine.usable_cpus()) as pool:
         futures = {
             pool.submit(
-                _one, job, scenario, machine=machine, cpu=cpu, caches=caches,
-                timeout_s=timeout_s, folder=folder / job.variant,
+                _one, job, scenario, machine=machine, cpu=cpu, caches=caches, seed=seed,
+                timeout_s=timeout_s, end_s=end_s, folder=folder / job.variant,
             ): job
             for job in jobs
         }  # fmt: skip
@@ -134,9 +145,15 @@ def _one(
     machine: Machine,
     cpu: CpuFeatures,
     caches: CacheSizes,
+    seed: int,
     timeout_s: float,
+    end_s: float | None,
     folder: Path,
 ) -> SimulatedCounts:
+    if end_s is not None:
+        timeout_s = min(timeout_s, end_s - time.monotonic())
+    if timeout_s <= 0:
+        raise UnavailableError("the time limit was reached before its simulation began")
     folder.mkdir(parents=True, exist_ok=True)
     core = machine.microarchitecture
     return collect_simulated(
@@ -149,6 +166,7 @@ def _one(
         iterations=1,
         timeout_s=timeout_s,
         folder=folder,
+        seed=seed,
         tokens_simulated=tokens_to_simulate(scenario, job.variant),
         isa_features=path_features(job.isa, cpu),
     )

@@ -177,7 +177,7 @@ def test_the_drivers_command_line():
     """The seed's sizes, one thread, no baseline, the answer as JSON."""
     assert WORKLOAD.argv == (
         "/b/moe_bench-portable", "8", "1000", "1", "1", "1", "3", "--benchmark", "--json",
-        "--variant", "scalar", "--threads", "1", "--warmup", "1",
+        "--variant", "scalar", "--threads", "1", "--seed", "0", "--warmup", "1",
     )  # fmt: skip
 
 
