@@ -87,7 +87,7 @@ def _answer(report: Report, index: RowIndex) -> list[RenderableType]:
     """One paragraph: the fastest stage, what bounds it, what to try."""
     timed = [(t, v) for v in report.variants if (t := index.value(v, "time")) is not None]
     if not timed:
-        return [Text("No variant could be timed; the table says why.")]
+        return [Text("No variant could be timed; the reasons stand below.")]
     time_s, best = min(timed)
     words = [f"Fastest here is {best}: {time_text(time_s)} a forward"]
     speedup = index.value(best, "speedup")
@@ -109,7 +109,8 @@ def _answer(report: Report, index: RowIndex) -> list[RenderableType]:
 
 def _proof(report: Report, index: RowIndex) -> list[RenderableType]:
     """That the results are right, and what the two roofline columns stand for."""
-    errors = [e for v in report.variants if (e := index.value(v, "rel_rmse")) is not None]
+    timed = [v for v in report.variants if index.value(v, "time") is not None]
+    errors = [e for v in timed if (e := index.value(v, "rel_rmse")) is not None]
     lines: list[RenderableType] = []
     if errors:
         lines.append(

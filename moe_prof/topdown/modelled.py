@@ -93,6 +93,8 @@ def model(
         return Modelled((*rows, *_missing_tree(subject, why)), None)
     if platform.core is None or platform.clock_hz is None:
         return Modelled((*rows, *_missing_tree(subject, "; ".join(platform.reasons))), None)
+    if subject.working_s <= 0:
+        return Modelled((*rows, *_missing_tree(subject, "no thread was seen working")), None)
     result = breakdown(
         platform.core,
         _events(simulated, platform.l3_misses),
