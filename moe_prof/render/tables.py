@@ -67,16 +67,15 @@ COUNTER_COLUMNS: tuple[Column, ...] = (
     Column("/MAC", "instructions_per_mac", digits_text),
     Column("cycles", "cycles", count_text),
     Column("IPC", "IPC", "{:.2f}".format),
-    Column("branches", "branches", count_text),
-    Column("br. miss", "branch-misses", count_text),
-    Column("br. miss", "branch_mispredictions", count_text),
+    Column("br miss", "branch-misses", count_text),
+    Column("br miss", "branch_mispredictions", count_text),
     Column("c. refs", "cache-references", count_text),
     Column("c. miss", "cache-misses", count_text),
     Column("L1D miss", "l1d_misses", count_text),
     Column("L2 miss", "ll_misses", count_text),
-    Column("CPU time", "task-clock", time_text),
+    Column("CPU", "task-clock", time_text),
     Column("faults", "page-faults", count_text),
-    Column("switch.", "context-switches", count_text),
+    Column("switch", "context-switches", count_text),
 )
 
 
