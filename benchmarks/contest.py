@@ -7,6 +7,7 @@ is repeated with new processes, since a process keeps its memory layout for life
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 import time
 from collections.abc import Sequence
@@ -73,6 +74,13 @@ class Standing:
         """Median seconds per forward; None when it was not measured or is wrong."""
         return median_interval(self.samples_s) if self.status == "ok" else None
 
+    @property
+    def cpus(self) -> float | None:
+        """CPUs that its process kept busy, more than its threads where others wait by spinning."""
+        if not self.samples_s:
+            return None
+        return statistics.median(self.cpu_s[key] / time_s for key, time_s in self.samples_s.items())
+
     def over(self, other: Standing) -> Interval | None:
         """Its time over the other's, of paired samples; None where one is missing."""
         if self.time is None or other.time is None:
@@ -107,7 +115,7 @@ class Standing:
                     "unquantized_rel_rmse", "unquantized_worst_token",
                 )
             },
-            "samples_s": list(self.samples_s.values()),
+            "cpus": self.cpus, "samples_s": list(self.samples_s.values()),
             "cpu_s": list(self.cpu_s.values()),
         }  # fmt: skip
 

