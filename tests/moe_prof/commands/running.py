@@ -5,12 +5,17 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from moe_prof import cli
+from moe_prof.errors import BuildError
+from moe_prof.kernels.compiler import find_compiler
 from tests.moe_prof.schema import document
 
 # Names that other programs look for in rows, by the project's contract
@@ -58,8 +63,13 @@ def main(*argv: str | Path) -> Ran:
     return Ran(code, out.getvalue(), err.getvalue())
 
 
-def programs_without(folder: Path, names: Sequence[str]) -> str:
-    """A PATH with links to all programs of this PATH but those whose names begin so."""
+def hide_programs(patch: pytest.MonkeyPatch, folder: Path, names: Sequence[str]) -> str:
+    """Set a PATH with links to all programs of this one but those whose names begin so.
+
+    The compiler stays the same, by its own path, so that nothing is built again.
+    """
+    with contextlib.suppress(BuildError):
+        patch.setenv("CXX", shlex.join(find_compiler().argv))
     folder.mkdir()
     for place in os.environ["PATH"].split(os.pathsep):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -67,4 +77,5 @@ def programs_without(folder: Path, names: Sequence[str]) -> str:
                 link = folder / program.name
                 if not program.name.startswith(tuple(names)) and not link.is_symlink():
                     link.symlink_to(program.absolute())
+    patch.setenv("PATH", str(folder))
     return str(folder)

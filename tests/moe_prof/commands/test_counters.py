@@ -12,7 +12,7 @@ from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.measure.expected import layer_macs
 from moe_prof.scenario import Scenario
 from moe_prof.topdown import counted, simulation
-from tests.moe_prof.commands.running import main, programs_without
+from tests.moe_prof.commands.running import hide_programs, main
 from tests.moe_prof.topdown import fake_intel
 from tests.moe_prof.topdown.made import SCENARIO, row, simulated
 
@@ -38,8 +38,7 @@ def run(monkeypatch, tmp_path):
 @pytest.fixture
 def without_tools(monkeypatch, tmp_path):
     """A PATH with everything but perf and valgrind."""
-    monkeypatch.setenv("CXX", shutil.which("c++") or "c++")
-    monkeypatch.setenv("PATH", programs_without(tmp_path / "without", ["perf", "valgrind"]))
+    hide_programs(monkeypatch, tmp_path / "without", ["perf", "valgrind"])
 
 
 @pytest.fixture
@@ -121,10 +120,10 @@ def test_seed_and_time_limit_reach_the_simulation(run, quick):
     assert (options["seed"], options["end_s"] is None) == (7, False)
 
 
-def test_a_path_that_was_asked_for_is_simulated(run, quick, monkeypatch):
+def test_a_path_that_was_asked_for_is_simulated(run, quick, monkeypatch, tmp_path):
     """By --isa, which leaves the baseline its only one, and by MOE_PROF_ISA."""
     monkeypatch.setattr(simulation, "simulable_isa", lambda name, cpu: "best")
-    run("scalar,openmp", "--isa", "portable", "--output", "by-option.json")
+    run("scalar,openmp", "--isa", "portable", "--output", tmp_path / "first")
     monkeypatch.setenv("MOE_PROF_ISA", "portable")
     run("scalar,openmp")
     assert [[job.isa for job in jobs] for jobs, _ in quick] == [

@@ -25,8 +25,8 @@ from tests.moe_prof.commands.running import (
     CONTRACT_METRICS,
     TREE,
     Ran,
+    hide_programs,
     main,
-    programs_without,
 )
 from tests.moe_prof.topdown import fake_intel
 from tests.moe_prof.topdown.made import simulated
@@ -74,6 +74,12 @@ def real(tmp_path_factory):
     return Measured(ran, folder, answers)
 
 
+def calm(times, name):
+    """Phase times of an idle machine: on a crowded one teams of threads do little but wait."""
+    threads = (replace(thread, wait_s=0.1 * thread.busy_s) for thread in times.threads)
+    return replace(times, variant=name, threads=tuple(threads))
+
+
 @pytest.fixture
 def replay(real, monkeypatch, tmp_path):
     """Run the command on the recorded measurement; ``change`` alters its timings first."""
@@ -97,7 +103,7 @@ def replay(real, monkeypatch, tmp_path):
         def phases(request, progress, *, folder):
             wanted = [job.variant for job in request.jobs]
             times = zip(variants, real.answers["measure_phases"], strict=True)
-            return tuple(replace(t, variant=name) for name, t in times if name in wanted)
+            return tuple(calm(t, name) for name, t in times if name in wanted)
 
         monkeypatch.setattr(command, "measure", measured)
         monkeypatch.setattr(command, "measure_phases", phases)
@@ -183,8 +189,7 @@ def test_the_session_holds_what_was_printed(real):
 
 def test_no_valgrind(replay, monkeypatch, tmp_path):
     """Exit code 0; the tree is unavailable for exactly that reason, times and verdicts remain."""
-    monkeypatch.setenv("CXX", shutil.which("c++") or "c++")
-    monkeypatch.setenv("PATH", programs_without(tmp_path / "bin", ["valgrind", "perf"]))
+    hide_programs(monkeypatch, tmp_path / "bin", ["valgrind", "perf"])
     ran = replay()
     assert ran.code == 0
     reason = "valgrind is not installed; apt install valgrind"
@@ -315,14 +320,13 @@ def test_a_crowded_team_has_the_ceilings_of_the_cpus(replay, quick):
 def on_intel(replay, monkeypatch, tmp_path):
     """Replay on a machine with slot counters, played by recorded perf outputs."""
     monkeypatch.setattr(counted, "MIN_TIME_S", 0.01)
-    real_path = programs_without(tmp_path / "bin_without", ["perf", "valgrind"])
-    monkeypatch.setenv("CXX", shutil.which("c++") or "c++")
+    others = hide_programs(monkeypatch, tmp_path / "others", ["perf", "valgrind"])
 
     def go(*argv, **options):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(counted, "find_counters", FIND_COUNTERS)
             fake_intel.pretend_intel(patch, tmp_path)
-            patch.setenv("PATH", f"{tmp_path / 'bin'}:{real_path}")
+            patch.setenv("PATH", f"{tmp_path / 'bin'}:{others}")
             return replay(*argv, **options)
 
     return go
