@@ -152,12 +152,13 @@ def create(
     variants: tuple[str, ...],
     seed: int,
     machine: Mapping[str, Any],
-    tools: Mapping[str, str] | None = None,
+    tools: Mapping[str, str],
     folder: Path | None = None,
 ) -> Session:
     """Make the folder and its manifest.
 
     Args:
+        tools: version by name of what can have a part in the run.
         folder: the session's own folder; by default a new one inside ``$MOE_PROF_SESSIONS`` or
             ``moe_prof_sessions`` below the current folder.
 
@@ -183,7 +184,7 @@ def create(
         moe_prof_version=__version__,
         python_version=platform.python_version(),
         machine=dict(machine),
-        tools=dict(tools or {}),
+        tools=dict(tools),
         environment={k: os.environ[k] for k in _RECORDED_VARIABLES if k in os.environ},
     )
     try:

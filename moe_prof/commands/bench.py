@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from moe_prof import machine, session
+from moe_prof import machine, session, toolversions
 from moe_prof.collectors import builtin
 from moe_prof.commands.base import Result
 from moe_prof.commands.options import add_workload, split_output
@@ -57,6 +57,7 @@ class Bench:
             variants=variants,
             seed=workload.seed,
             machine=facts.as_dict(),
+            tools=toolversions.read(),
             folder=folder,
         ) as opened:
             measurement = measure(request, progress, folder=opened.raw)

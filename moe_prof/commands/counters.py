@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from moe_prof import session as sessions
+from moe_prof import toolversions
 from moe_prof.analysis.query import RowIndex
 from moe_prof.commands.base import Result
 from moe_prof.commands.options import add_workload, split_output
@@ -59,6 +60,7 @@ class CountersCommand:
             variants=work.variants,
             seed=work.seed,
             machine=machine.as_dict(),
+            tools=toolversions.read(),
             folder=folder,
         ) as session:
             run = _Run(work, machine, session, progress, counters, args.max_time_s)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from moe_prof import session as sessions
+from moe_prof import toolversions
 from moe_prof.analysis import ceilings as ceiling_rows
 from moe_prof.analysis import roofline
 from moe_prof.analysis.ceilings import Ceilings
@@ -75,6 +76,7 @@ class Topdown:
             variants=work.variants,
             seed=work.seed,
             machine=machine.as_dict(),
+            tools=toolversions.read(),
             folder=folder,
         ) as session:
             run = _Run(work, machine, session, progress, args.max_time_s, args.repeat)

@@ -7,6 +7,7 @@ import signal
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from moe_prof import cli, session
@@ -150,6 +151,7 @@ def test_session_keeps_everything(run, tmp_path):
     saved = only_session(tmp_path)
     assert saved.manifest.state == "complete"
     assert saved.manifest.variants == ("scalar", "openmp")
+    assert saved.manifest.tools["numpy"] == np.__version__
     assert len(saved.rows) == len(json.loads(out)["rows"])
     assert (saved.folder / "raw" / "pyperf.json").is_file()
 
