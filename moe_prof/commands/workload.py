@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,18 +38,21 @@ class Workload:
 def workload_from(args: argparse.Namespace, machine: Machine) -> Workload:
     """Check the common options against the tables and the machine.
 
+    Without ``--isa`` the path of MOE_PROF_ISA is forced, in the same way.
+
     Raises:
         UsageError: unknown scenario, variant or path, a path that this CPU lacks, or more memory
             than there is.
     """
     scenario = scenarios.parse(args.scenario)
-    names, left_out = choose_variants(args.variant, args.isa)
+    isa = args.isa or os.environ.get("MOE_PROF_ISA") or None
+    names, left_out = choose_variants(args.variant, isa)
     check_memory(f"scenario {scenario.label}", required_bytes(scenario))
     return Workload(
         scenario,
         names,
         args.threads or machine.usable_cpus(),
-        args.isa,
+        isa,
         args.seed,
         left_out,
     )

@@ -32,6 +32,14 @@ def refused(request, monkeypatch, tmp_path):
     return go
 
 
+def test_the_environments_path_is_checked_as_the_options(refused, monkeypatch):
+    """A wrong MOE_PROF_ISA is refused before anything is measured."""
+    monkeypatch.setenv("MOE_PROF_ISA", "mmx")
+    code, line = refused(SHAPE)
+    assert code == 2
+    assert "unknown ISA path 'mmx'; known paths: native" in line
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [

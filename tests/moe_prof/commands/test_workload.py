@@ -52,6 +52,14 @@ def test_baseline_keeps_its_path():
     assert isa_for("autovec", "portable") == "portable"
 
 
+def test_the_environments_path_is_forced_as_the_options(monkeypatch):
+    """MOE_PROF_ISA stands in for --isa."""
+    monkeypatch.setenv("MOE_PROF_ISA", "portable")
+    args = argparse.Namespace(scenario="S1", variant="all", isa=None, threads=1, seed=0)
+    work = workload_from(args, read())
+    assert (work.isa, work.variants) == ("portable", choose_variants("all", "portable")[0])
+
+
 def test_too_large_a_scenario_says_how_much_it_needs():
     """Memory is checked before anything is allocated."""
     args = argparse.Namespace(
