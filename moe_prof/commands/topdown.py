@@ -356,6 +356,7 @@ class _Run:
             time_s=time_s,
             cpu_s=index.value(job.variant, "cpu_time"),
             waiting=index.value(job.variant, "spin_fraction"),
+            busy_s=index.value(job.variant, "busy_time"),
             macs=layer_macs(self.work.scenario),
         )
 

@@ -31,6 +31,7 @@ class Subject:
         time_s: median wall time of one forward.
         cpu_s: median CPU time of one forward, all threads, None when unknown.
         waiting: share of thread time spent waiting, None when unknown.
+        busy_s: working time by the phase timers, summed over threads, None when unknown.
         macs: useful multiply-accumulates of one forward.
     """
 
@@ -41,16 +42,19 @@ class Subject:
     time_s: float
     cpu_s: float | None
     waiting: float | None
+    busy_s: float | None
     macs: int
 
     @property
     def working_s(self) -> float:
         """Thread seconds of work in one forward; threads are taken as busy when not known.
 
-        Never more than the CPU time, which leaves out what other programs took away.
+        At least what the phase timers saw, since waiting is overstated where other programs run
+        beside; never more than the CPU time, which leaves out what those programs took away.
         """
         by_wall_s = self.time_s * self.threads * (1 - (self.waiting or 0.0))
-        return by_wall_s if self.cpu_s is None else min(by_wall_s, self.cpu_s)
+        working_s = max(by_wall_s, self.busy_s or 0.0)
+        return working_s if self.cpu_s is None else min(working_s, self.cpu_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,17 +176,20 @@ def _tree_rows(subject: Subject, result: Breakdown, validity: str) -> list[Row]:
         )
         for node in result.nodes
     ]
+    possible = result.nodes[0].value is not None
     rows.append(
         Row(
             scenario=subject.scenario,
             variant=subject.variant,
             collector=COLLECTOR,
             metric="IPC",
-            value=result.ipc,
+            value=result.ipc if possible else None,
             unit="1",
-            status="ok" if result.nodes[0].value is not None else "out_of_bounds",
-            provenance="modelled",
-            source="simulated instructions / (working thread time x calibrated clock)",
+            status="ok" if possible else "not_supported",
+            provenance="modelled" if possible else "unavailable",
+            source="simulated instructions / (working thread time x calibrated clock)"
+            if possible
+            else f"{result.ipc:.3g} would be impossible: {result.nodes[0].note}",
         )
     )
     rows.append(

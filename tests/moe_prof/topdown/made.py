@@ -25,7 +25,7 @@ COUNTS = Counts(
 # 2000 instructions in 1000 cycles of a core 4 wide: half of the slots
 SUBJECT = Subject(
     scenario="4,32,32,4,2", variant="scalar", isa="portable", threads=1, time_s=1e-6, cpu_s=None,
-    waiting=None, macs=1000,
+    waiting=None, busy_s=None, macs=1000,
 )  # fmt: skip
 PLATFORM = Platform(CORE, clock_hz=1e9, bandwidth=Bandwidth(64e9, 32e9, 8e9), l3_misses=0.0)
 CALLGRIND = Availability("callgrind", True, "simulated counts", version="3.19.0")

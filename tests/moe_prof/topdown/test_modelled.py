@@ -122,11 +122,12 @@ def test_a_failed_simulation_tells_its_tools_reason():
 
 
 def test_an_impossible_share_is_no_value():
-    """More instructions than slots: no tree, and an IPC that is marked."""
+    """More instructions than slots: no tree and no IPC, with the reason."""
     many = simulated(counts=replace(COUNTS, instructions=8000.0))
     found = rows_by_metric(model(SUBJECT, many, PLATFORM))
     assert {found[name].value for name, _ in NODES} == {None}
-    assert (found["IPC"].value, found["IPC"].status) == (pytest.approx(8.0), "out_of_bounds")
+    assert (found["IPC"].value, found["IPC"].provenance) == (None, "unavailable")
+    assert found["IPC"].source.startswith("8 would be impossible")
 
 
 def test_no_working_time_is_a_reason():
@@ -143,17 +144,21 @@ def test_a_count_that_was_not_simulated_is_no_zero():
 
 
 @pytest.mark.parametrize(
-    ("threads", "waiting", "cpu_s", "expected"),
+    ("threads", "waiting", "cpu_s", "busy_s", "expected"),
     [
-        (1, None, None, 1.0),
-        (2, None, None, 2.0),
-        (2, 0.25, None, 1.5),
-        (2, 0.25, 1.2, 1.2),
-        (2, 0.25, 1.9, 1.5),
-        (4, 0.0, 2.0, 2.0),
+        (1, None, None, None, 1.0),
+        (2, None, None, None, 2.0),
+        (2, 0.25, None, None, 1.5),
+        (2, 0.25, 1.2, None, 1.2),
+        (2, 0.25, 1.9, None, 1.5),
+        (4, 0.0, 2.0, None, 2.0),
+        (2, 0.998, 1.9, 0.8, 0.8),
+        (2, 0.998, 0.7, 0.8, 0.7),
     ],
 )
-def test_working_time(threads, waiting, cpu_s, expected):
-    """Wall time x threads x (1 - waiting), never more than the CPU time."""
-    subject = replace(SUBJECT, time_s=1.0, threads=threads, waiting=waiting, cpu_s=cpu_s)
+def test_working_time(threads, waiting, cpu_s, busy_s, expected):
+    """Wall time x threads x (1 - waiting), at least the timers' busy time, at most CPU time."""
+    subject = replace(
+        SUBJECT, time_s=1.0, threads=threads, waiting=waiting, cpu_s=cpu_s, busy_s=busy_s
+    )
     assert subject.working_s == pytest.approx(expected)
