@@ -32,6 +32,7 @@ from moe_prof.measure import ceilings as measured_ceilings
 from moe_prof.measure.expected import layer_macs
 from moe_prof.measure.jobs import job_of
 from moe_prof.measure.parent import measure, measure_phases
+from moe_prof.measure.pyperf_suite import write_suite
 from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, Request
 from moe_prof.progress import Progress
 from moe_prof.render import topdown_report
@@ -46,7 +47,6 @@ from moe_prof.topdown.verdicts import verdict_rows
 TOOL_TIMEOUT_S = 240.0
 TIMING_SHARE = 0.45
 PHASES_SHARE = 0.12
-PHASES_S = 6.0
 EXIT_UNAVAILABLE = 3
 EXIT_WORKLOAD = 6
 
@@ -178,21 +178,21 @@ class _Run:
             )
         return tuple(jobs)
 
-    def _request(self, jobs: Sequence[Job], share: float, default_s: float | None) -> Request:
-        limit_s = None if self.max_time_s is None else self.max_time_s * share
+    def _request(self, jobs: Sequence[Job], share: float) -> Request:
         return Request(
             scenario=self.work.scenario,
             jobs=tuple(jobs),
             threads=self.work.threads,
             seed=self.work.seed,
             repeat=self.repeat,
-            max_time_s=limit_s if limit_s is not None else default_s,
+            max_time_s=None if self.max_time_s is None else self.max_time_s * share,
         )
 
     def _time(self) -> None:
-        request = self._request(self._jobs(), TIMING_SHARE, None)
+        request = self._request(self._jobs(), TIMING_SHARE)
         self.measurement = measure(request, self.progress, folder=self.session.raw / "timing")
         self.session.add(builtin.timing_rows(self.measurement, self.work.scenario))
+        write_suite(self.measurement, self.work.scenario, self.session.raw)
         self._note(
             *self.measurement.notes,
             *(f"{t.variant}: {t.note}" for t in self.measurement.timings if t.note),
@@ -215,7 +215,7 @@ class _Run:
         if not jobs:
             return
         kernel_build.build("phases", self.progress)  # a first build is not measuring time
-        request = self._request(jobs, PHASES_SHARE, PHASES_S)
+        request = self._request(jobs, PHASES_SHARE)
         for times in measure_phases(request, self.progress, folder=self.session.raw / "phases"):
             self.session.add(builtin.phase_rows(times, self.work.scenario))
 
