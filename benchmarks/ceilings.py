@@ -139,6 +139,8 @@ def _draw(figure: Figure, found: Ceilings, teams: Sequence[int]) -> None:
             axes.barh(places, values, height, label=f"{team} thread{'s' if team > 1 else ''}")
         axes.set_yticks([place + 0.4 - height / 2 for place in range(len(names))], names)
         axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.grid(axis="x", alpha=0.3)
         axes.set_xlabel(title)
         axes.legend()
     figure.set_size_inches(11, 4.5)

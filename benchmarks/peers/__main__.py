@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from rich import box
 from rich.table import Table
 
@@ -159,6 +160,8 @@ def _draw(figure: Figure, contests: Sequence[Contest]) -> None:
         bars = axes.barh([name for _, name in timed], [value * 1e6 for value, _ in timed])
         axes.bar_label(bars, [time_text(value) for value, _ in timed], padding=3, fontsize=8)
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.margins(x=0.2)
         threads = contest.standings[0].entry.threads
         axes.set_title(f"{contest.scenario.label}, {threads} thread{'s' if threads > 1 else ''}")
         axes.set_xlabel("us per forward")
