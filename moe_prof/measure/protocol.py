@@ -9,7 +9,8 @@ parent: events, each with ``event`` and, where it is about one, ``variant``:
 ``verified``   rel_rmse, worst_error, worst_token, correct
 ``failed``     the plan raised: error (class name), message
 ``late``       the time for setting up is over before this variant's turn
-``calibrated`` loops, forward_s, sample_s (with warm-up), warmups [(loops, seconds per forward)]
+``calibrated`` loops, forward_s, cpu_s (of one forward), sample_s (with warm-up),
+               warmups [(loops, seconds per forward)]
 ``ready``      all variants are set up; the rounds are awaited
 ``sampled``    round, loops, wall_s, cpu_s (of all loops)
 ``crowd``      cpus, others: use of the machine by other programs while samples were taken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moe_prof.measure.protocol import WorkerJob
@@ -13,6 +13,9 @@ from moe_prof.stats import Key
 FEW = 0.5
 """Samples below this share of the largest number are told."""
 
+CalibrationRun = tuple[Key, float, float]
+"""Its key, wall seconds and CPU seconds, per forward."""
+
 
 @dataclass(slots=True)
 class Record:
@@ -21,6 +24,7 @@ class Record:
     job: Job
     status: Status = "ok"
     reason: str = ""
+    remark: str = ""
     info: dict[str, object] = field(default_factory=dict)
     rel_rmse: float | None = None
     worst_error: float | None = None
@@ -29,6 +33,7 @@ class Record:
     loops: int | None = None
     forward_s: float | None = None
     sample_s: float | None = None
+    calibration: CalibrationRun | None = None
     samples_s: dict[Key, float] = field(default_factory=dict)
     cpu_s: dict[Key, float] = field(default_factory=dict)
     warmups_s: dict[int, tuple[tuple[int, float], ...]] = field(default_factory=dict)
@@ -72,6 +77,7 @@ class Record:
         self.forward_s = event["forward_s"]
         self.sample_s = event["sample_s"]
         self.warmups_s[process] = tuple((loops, value) for loops, value in event["warmups"])
+        self.calibration = ((process, 0), event["forward_s"], event["cpu_s"])
 
     def sampled(self, event: Mapping[str, Any], process: int) -> None:
         """One sample, per forward."""
@@ -96,18 +102,20 @@ class Record:
 
     def timing(self, most_samples: int) -> VariantTiming:
         """The finished form; ``most_samples`` is the largest number that any variant has."""
+        if self.status in ("no_time", "interrupted") and not self.samples_s and self.calibration:
+            return self._from_calibration(self.calibration).timing(most_samples)
+        notes = [str(self.info.get("note", "")), self.remark]
         taken = len(self.samples_s)
-        note = str(self.info.get("note", ""))
-        if self.status == "ok" and taken < FEW * most_samples:
-            fewer = f"{taken} of {most_samples} rounds to fit the time"
-            note = f"{note}; {fewer}" if note else fewer
+        if self.status == "ok" and not self.remark and taken < FEW * most_samples:
+            notes.append(f"{taken} of {most_samples} rounds to fit the time")
         threads, isa = self.info.get("threads"), self.info.get("isa")
         return VariantTiming(
             variant=self.job.variant, status=self.status, reason=self.reason,
             isa=str(isa or ""), threads=threads if isinstance(threads, int) else None,
             info=self.info, rel_rmse=self.rel_rmse, worst_error=self.worst_error,
             worst_token=self.worst_token, prepare_s=self.prepare_s, loops=self.loops,
-            samples_s=self.samples_s, cpu_s=self.cpu_s, warmups_s=self.warmups_s, note=note,
+            samples_s=self.samples_s, cpu_s=self.cpu_s, warmups_s=self.warmups_s,
+            note="; ".join(note for note in notes if note),
         )  # fmt: skip
 
     def phase_times(self) -> PhaseTimes:
@@ -115,6 +123,14 @@ class Record:
         if self.phases is not None and self.active:
             return self.phases
         return PhaseTimes(self.job.variant, reason=self.reason or "not measured")
+
+    def _from_calibration(self, run: CalibrationRun) -> Record:
+        """Where time ran out before any sample, the last and longest calibration run is one."""
+        key, wall_s, cpu_s = run
+        remark = f"one sample, taken while calibrating: {self.reason}"
+        return replace(
+            self, status="ok", reason="", remark=remark, samples_s={key: wall_s}, cpu_s={key: cpu_s}
+        )
 
     def _wrong_text(self) -> str:
         if self.rel_rmse is None or self.worst_error is None:

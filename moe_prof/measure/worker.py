@@ -169,14 +169,17 @@ class Worker:
         loops = job.loops or 1
         warmups: list[tuple[int, float]] = []
         while True:
+            cpu_start_s = time.process_time()
             total_s = _seconds(plan, self._x, loops)
+            cpu_s = time.process_time() - cpu_start_s
             warmups.append((loops, total_s / loops))
             if job.loops or total_s >= self._request.min_sample_s or loops >= MAX_LOOPS:
                 break
             loops *= 2
         self._loops[job.variant] = loops
         self._emit(
-            "calibrated", job.variant, loops=loops, forward_s=total_s / loops, warmups=warmups,
+            "calibrated", job.variant, loops=loops, forward_s=total_s / loops, cpu_s=cpu_s / loops,
+            warmups=warmups,
             sample_s=total_s * (1 + _warmup_loops(loops) / loops),
         )  # fmt: skip
 

@@ -1,5 +1,7 @@
 """Records of variants, filled from events."""
 
+import pytest
+
 from moe_prof.measure import Job
 from moe_prof.measure.records import Record
 
@@ -43,6 +45,42 @@ def test_notes_are_joined():
     assert sampled(3, note="fell back").timing(10).note == (
         "fell back; 3 of 10 rounds to fit the time"
     )
+
+
+def calibrated(**info):
+    """A correct record that was calibrated and has no sample."""
+    record = sampled(0, **info)
+    record.verified(verified(1e-6))
+    record.calibrated(
+        {"loops": 4, "forward_s": 0.2, "cpu_s": 0.3, "sample_s": 0.9, "warmups": []}, 1
+    )
+    return record
+
+
+@pytest.mark.parametrize("status", ["no_time", "interrupted"])
+def test_calibration_is_a_sample_where_time_ran_out(status):
+    """A slow baseline still has a time, with a remark where it is from."""
+    record = calibrated(note="fell back")
+    record.drop(status, "too slow")
+    timing = record.timing(5)
+    assert timing.trusted
+    assert (timing.samples_s, timing.cpu_s) == ({(1, 0): 0.2}, {(1, 0): 0.3})
+    assert timing.note == "fell back; one sample, taken while calibrating: too slow"
+
+
+def test_calibration_is_no_sample_of_what_failed():
+    """A variant that crashed has no time."""
+    record = calibrated()
+    record.drop("crashed", "killed by SIGSEGV")
+    assert (record.timing(5).samples_s, record.timing(5).status) == ({}, "crashed")
+
+
+def test_samples_stand_before_the_calibration():
+    """Where there are samples the calibration is left out."""
+    record = calibrated()
+    record.sampled({"round": 0, "loops": 1, "wall_s": 1.0, "cpu_s": 1.0}, 1)
+    record.drop("interrupted", "interrupted")
+    assert record.timing(5).samples_s == {(1, 0): 1.0}
 
 
 def test_worst_check_is_kept():
