@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -16,6 +15,7 @@ from moe_prof.analysis.query import RowIndex
 from moe_prof.commands.base import Result
 from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
+from moe_prof.deadline import Deadline
 from moe_prof.errors import MoeProfError, UnavailableError, WorkloadError
 from moe_prof.kernels.features import read_cpu
 from moe_prof.kernels.selection import forced_isa
@@ -49,6 +49,7 @@ class CountersCommand:
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Count; raises UnavailableError when neither perf nor valgrind can be used."""
+        deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()
         work = workload_from(args, machine)
@@ -63,10 +64,10 @@ class CountersCommand:
             tools=toolversions.read(),
             folder=folder,
         ) as session:
-            run = _Run(work, machine, session, progress, counters, args.max_time_s)
-            run.perf()
+            run = _Run(work, machine, session, progress, counters, deadline)
             if not counters.has_hardware:
-                run.simulated()
+                run.simulated()  # first: perf's software events are the lesser part then
+            run.perf()
             return run.result()
 
 
@@ -77,8 +78,7 @@ class _Run:
     session: Session
     progress: Progress
     counters: Counters
-    max_time_s: float | None
-    start_s: float = field(default_factory=time.monotonic)
+    deadline: Deadline
     failures: tuple[str, ...] = ()
 
     def perf(self) -> None:
@@ -92,21 +92,28 @@ class _Run:
                     why = counted.why_not_counted(name)
                     self.session.add(counted.missing_counts(label, name, why))
         for name in native:
-            target = self._target(name)
             self.progress.step(f"{name}: perf stat")
-            try:
-                rows = counted.count(
-                    target, self.counters,
-                    folder=self.session.raw / "perf" / name, timeout_s=self._left_s(),
-                )  # fmt: skip
-            except WorkloadError as error:
-                self.failures += (f"variant {name}: {error}",)
-                rows = counted.missing_counts(label, name, str(error))
-            except MoeProfError as error:
-                rows = counted.missing_counts(label, name, str(error))
+            rows = self._counts(name)
             if not self.counters.has_hardware:
                 rows = [row for row in rows if row.value is not None]
             self.session.add(rows)
+
+    def _counts(self, name: str) -> list[Row]:
+        label = self.work.scenario.label
+        if self.deadline.passed:
+            return counted.missing_counts(label, name, self.deadline.reason)
+        try:
+            return counted.count(
+                self._target(name), self.counters, folder=self.session.raw / "perf" / name,
+                timeout_s=self.deadline.left_s(TIMEOUT_S),
+            )  # fmt: skip
+        except WorkloadError as error:
+            if self.deadline.passed:  # stopped by the limit: the workload is not to blame
+                return counted.missing_counts(label, name, self.deadline.reason)
+            self.failures += (f"variant {name}: {error}",)
+            return counted.missing_counts(label, name, str(error))
+        except MoeProfError as error:
+            return counted.missing_counts(label, name, str(error))
 
     def simulated(self) -> None:
         """Simulated counts of the variants that can be simulated."""
@@ -124,7 +131,7 @@ class _Run:
             cpu=cpu,
             seed=self.work.seed,
             timeout_s=TIMEOUT_S,
-            end_s=None if self.max_time_s is None else self.start_s + self.max_time_s,
+            end_s=self.deadline.end_s,
             folder=self.session.raw / "callgrind",
             progress=self.progress,
         )
@@ -179,11 +186,6 @@ class _Run:
 
     def _forced(self, name: str) -> str | None:
         return forced_isa(BY_NAME[name], isa_for(name, self.work.isa))
-
-    def _left_s(self) -> float:
-        if self.max_time_s is None:
-            return TIMEOUT_S
-        return max(1.0, self.max_time_s - (time.monotonic() - self.start_s))
 
     def _target(self, name: str) -> counted.Target:
         spec = BY_NAME[name]

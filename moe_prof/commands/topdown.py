@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.commands.base import Result
 from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
+from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError, MoeProfError, WorkloadError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.features import CpuFeatures, read_cpu
@@ -66,6 +66,7 @@ class Topdown:
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Measure, model, judge."""
+        deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()
         work = workload_from(args, machine)
@@ -79,7 +80,7 @@ class Topdown:
             tools=toolversions.read(),
             folder=folder,
         ) as session:
-            run = _Run(work, machine, session, progress, args.max_time_s, args.repeat)
+            run = _Run(work, machine, session, progress, deadline, args.max_time_s, args.repeat)
             run.all()
             return run.result()
 
@@ -92,10 +93,10 @@ class _Run:
     machine: Machine
     session: Session
     progress: Progress
+    deadline: Deadline
     max_time_s: float | None
     repeat: int | None
     cpu: CpuFeatures = field(default_factory=read_cpu)
-    start_s: float = field(default_factory=time.monotonic)
     measurement: Measurement | None = None
     ceilings: Ceilings | None = None
     floors: dict[str, Floor] = field(default_factory=dict)
@@ -267,9 +268,11 @@ class _Run:
 
     def _counts(self, job: Job) -> list[Row]:
         target = self._target(job)
+        if self.deadline.passed:
+            return counted.missing_counts(target.scenario.label, job.variant, self.deadline.reason)
         try:
             return counted.count(
-                target, self.counters, folder=self._perf_folder(job), timeout_s=self._left_s()
+                target, self.counters, folder=self._perf_folder(job), timeout_s=self._tool_s()
             )
         except MoeProfError as error:
             return counted.missing_counts(target.scenario.label, job.variant, str(error))
@@ -277,9 +280,11 @@ class _Run:
     def _nodes(self, job: Job) -> list[Row]:
         """Slots by perf; once it refuses them, the model answers for the others and for this."""
         target = self._target(job)
+        if self.deadline.passed:
+            return counted.missing_nodes(target.scenario.label, job.variant, self.deadline.reason)
         try:
             return counted.topdown(
-                target, self.counters, folder=self._perf_folder(job), timeout_s=self._left_s()
+                target, self.counters, folder=self._perf_folder(job), timeout_s=self._tool_s()
             )
         except WorkloadError as error:
             why = str(error)
@@ -300,14 +305,8 @@ class _Run:
     def _perf_folder(self, job: Job) -> Path:
         return self.session.raw / "perf" / job.variant
 
-    def _left_s(self) -> float:
-        if self.max_time_s is None:
-            return TOOL_TIMEOUT_S
-        return max(1.0, self.max_time_s - (time.monotonic() - self.start_s))
-
-    @property
-    def _end_s(self) -> float | None:
-        return None if self.max_time_s is None else self.start_s + self.max_time_s
+    def _tool_s(self) -> float:
+        return self.deadline.left_s(TOOL_TIMEOUT_S)
 
     def _native_jobs(self) -> list[Job]:
         return [
@@ -326,7 +325,7 @@ class _Run:
             cpu=self.cpu,
             seed=self.work.seed,
             timeout_s=TOOL_TIMEOUT_S,
-            end_s=self._end_s,
+            end_s=self.deadline.end_s,
             folder=self.session.raw / "callgrind",
             progress=self.progress,
         )

@@ -8,6 +8,7 @@ import pytest
 
 from moe_prof import session
 from moe_prof.collectors.perf_stat import EVENTS
+from moe_prof.deadline import Deadline
 from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.measure.expected import layer_macs
 from moe_prof.scenario import Scenario
@@ -157,6 +158,18 @@ def test_a_crash_is_exit_code_six(run, planted, tmp_path):
     assert ran.rows["scalar", "instructions"]["value"] == 5
     assert ran.rows["openmp", "instructions"]["source"] == "killed by SIGSEGV"
     assert session.load(tmp_path / "session").manifest.state == "complete"
+
+
+def test_what_the_time_limit_stopped_has_not_failed(run, planted, monkeypatch):
+    """The limit ends the tool: that is a reason for a missing value, no failed workload."""
+    passed = iter([False, False, True])  # before scalar, before openmp, after openmp was stopped
+    monkeypatch.setattr(Deadline, "passed", property(lambda deadline: next(passed)))
+    planted(scalar=5.0, openmp=WorkloadError("did not end within 3 s and was stopped"))
+    ran = run("scalar,openmp", "--max-time", "20s", "--format", "json")
+    assert (ran.code, ran.complaints) == (0, [])
+    assert ran.rows["openmp", "instructions"]["source"] == (
+        "the time limit of 20 s was reached before it was counted"
+    )
 
 
 def test_one_refusal_is_a_reason(run, planted):

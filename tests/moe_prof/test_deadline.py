@@ -1,0 +1,48 @@
+"""The end of a bounded run."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from moe_prof.deadline import RESERVE_MOST_S, Deadline
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The monotonic clock, as the only entry of a list."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_without_a_limit_it_never_passes(clock: list[float]) -> None:
+    """Steps get the most that they may take."""
+    deadline = Deadline(None)
+    clock[0] += 1e9
+
+    assert (deadline.passed, deadline.end_s, deadline.left_s(240.0)) == (False, None, 240.0)
+
+
+@pytest.mark.parametrize(("limit_s", "reserve_s"), [(10.0, 1.0), (600.0, RESERVE_MOST_S)])
+def test_some_time_is_kept(clock: list[float], limit_s: float, reserve_s: float) -> None:
+    """Steps end before the limit, so that the result is there at the limit."""
+    deadline = Deadline(limit_s)
+    clock[0] += 4.0
+
+    assert deadline.left_s(1e6) == pytest.approx(limit_s - reserve_s - 4.0)
+
+
+def test_past_the_end_no_step_begins(clock: list[float]) -> None:
+    """Nothing is left, never less than nothing; the reason names the limit."""
+    deadline = Deadline(10.0)
+    clock[0] += 9.0
+
+    assert (deadline.passed, deadline.left_s(240.0)) == (True, 0.0)
+    assert deadline.reason == "the time limit of 10 s was reached before it was counted"
+
+
+def test_a_step_takes_no_more_than_it_may(clock: list[float]) -> None:
+    """A long limit does not let one tool hang for all of it."""
+    assert Deadline(3600.0).left_s(240.0) == 240.0
