@@ -1,6 +1,7 @@
 """The command line: parse, run one command, print its result, turn errors into exit codes.
 
-``main(argv)`` is the whole program and the only place that prints or decides the exit code.
+``main(argv)`` is the whole program and the only place that prints or decides the exit code;
+``moe_prof.__main__`` makes a process of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import io
 import json
 import os
 import re
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,15 +20,15 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
-from moe_prof import __version__
+from moe_prof import __version__, streams
 from moe_prof.commands import COMMANDS
 from moe_prof.commands.base import Command, Result
 from moe_prof.errors import MoeProfError, UsageError
+from moe_prof.interrupts import EXIT_INTERRUPTED
 from moe_prof.progress import Progress
 from moe_prof.rows import COLUMNS, to_json_record
 
 PAGE_COLUMNS = 100
-EXIT_INTERRUPTED = 130
 
 _EXIT_CODES = (
     "exit codes: 0 ok; 1 error; 2 usage; 3 the data asked for is unavailable here; "
@@ -49,6 +49,11 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
 
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Help and version go the way of every result."""
+        del file
+        streams.write_result(message)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code."""
@@ -60,7 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         command: Command = args.command_object
         result = command.run(args, progress)
         progress.clear()
-        _print(result, args)
+        try:
+            _print(result, args)
+        finally:
+            if result.session is not None:
+                streams.say(f"session: {result.session}")
     except MoeProfError as error:
         _complain(progress, str(error), error)
         return error.exit_code
@@ -68,25 +77,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(progress, "interrupted", error)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe (head, less) has left: not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 0  # the reader of a pipe (head, less) has left: not an error of ours
     for line in result.errors:
-        print(f"moe-prof: {_one_line(line)}", file=sys.stderr)  # noqa: T201
+        streams.say(f"moe-prof: {_one_line(line)}")
     return result.exit_code
-
-
-def entry_point() -> NoReturn:
-    """The ``moe-prof`` script; a batch system's SIGTERM ends it as Ctrl-C does."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main())
 
 
 def _complain(progress: Progress, text: str, error: BaseException) -> None:
     progress.clear()
     lines = (text, *getattr(error, "__notes__", ()))
     for line in lines:
-        print(f"moe-prof: {_one_line(line)}", file=sys.stderr)  # noqa: T201
+        streams.say(f"moe-prof: {_one_line(line)}")
 
 
 def _parse(argv: list[str]) -> argparse.Namespace | None:
@@ -137,18 +138,15 @@ def _print(result: Result, args: argparse.Namespace) -> None:
     output: Path | None = getattr(args, "output_file", None)
     text = _rendered(result, args.format, to_file=output is not None)
     if output is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    else:
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise MoeProfError(
-                f"cannot write {output}: {error.strerror}; name a writable file with --output"
-            ) from error
-        print(f"result: {output}", file=sys.stderr)  # noqa: T201
-    if result.session is not None:
-        print(f"session: {result.session}", file=sys.stderr)  # noqa: T201
+        streams.write_result(text)
+        return
+    try:
+        output.write_text(streams.encodable(text, "utf-8"), encoding="utf-8")
+    except OSError as error:
+        raise MoeProfError(
+            f"cannot write {output}: {error.strerror}; name a writable file with --output"
+        ) from error
+    streams.say(f"result: {output}")
 
 
 def _rendered(result: Result, form: str, *, to_file: bool) -> str:
@@ -166,23 +164,28 @@ def _rendered(result: Result, form: str, *, to_file: bool) -> str:
         writer.writeheader()
         writer.writerows(asdict(row) for row in result.rows)
         return buffer.getvalue()
-    buffer = io.StringIO()
-    terminal = sys.stdout.isatty() and not to_file
-    width = min(PAGE_COLUMNS, os.get_terminal_size().columns) if terminal else PAGE_COLUMNS
+    page = _Page("utf-8" if to_file else streams.stdout_encoding())
+    terminal = streams.is_terminal() and not to_file
+    width = streams.terminal_columns(PAGE_COLUMNS) if terminal else PAGE_COLUMNS
     console = Console(
-        file=buffer,
+        file=page,
         force_terminal=terminal,
         no_color=not terminal or "NO_COLOR" in os.environ,
-        width=_columns_variable() or width,
+        width=streams.wished_columns() or width,
         highlight=False,
     )
     console.print(result.body)
-    return buffer.getvalue()
+    return page.getvalue()
 
 
-def _columns_variable() -> int | None:
-    text = os.environ.get("COLUMNS", "")
-    return max(40, int(text)) if text.isdigit() and int(text) > 0 else None
+class _Page(io.StringIO):
+    """What is printed for a stream of some encoding: rich then keeps to ASCII where it must."""
+
+    encoding: str = "utf-8"
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self.encoding = encoding
 
 
 def _json_default(value: object) -> object:
