@@ -5,7 +5,7 @@ A session is a folder::
     manifest.json    schema version, command, scenario, variants, argv, tool versions, machine, seed
     rows.jsonl       rows as they arrive, one a line, so that an interrupted run loses nothing
     metrics.parquet  the same rows, written at the end
-    raw/             untouched output of tools
+    raw/             untouched output of tools, beside their exact command lines (*.command.json)
 
 History of the format: 1: the first.
 """

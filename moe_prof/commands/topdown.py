@@ -42,6 +42,7 @@ from moe_prof.topdown import counted, simulation
 from moe_prof.topdown.counted import Counters
 from moe_prof.topdown.machine_rows import floor_rows
 from moe_prof.topdown.modelled import Platform, Subject, model
+from moe_prof.topdown.untimed import untimed_rows
 from moe_prof.topdown.verdicts import verdict_rows
 
 TOOL_TIMEOUT_S = 240.0
@@ -378,6 +379,8 @@ class _Run:
         )
 
     def _judge(self) -> None:
+        assert self.measurement is not None
+        self.session.add(untimed_rows(self.measurement.timings, self.work.scenario))
         self.session.add(
             verdict_rows(
                 self.session.rows,

@@ -242,8 +242,9 @@ def test_a_wrong_variant(replay, quick):
         6, ["moe-prof: variant openmp: wrong result: rel RMSE 0.5"],
     )  # fmt: skip
     rows = ran.rows
-    assert (rows["openmp", "speedup"]["value"], rows["openmp", "time"]["value"]) == (None, None)
-    assert ("openmp", "Retiring") not in rows
+    missing = set(CONTRACT_METRICS) - {"rel_rmse"}
+    assert {rows["openmp", metric]["value"] for metric in missing} == {None}
+    assert rows["openmp", "Retiring"]["source"] == "wrong result: rel RMSE 0.5"
     assert rows["openmp", "verdict"]["source"] == "unknown"
     assert "wrong result" in rows["openmp", "verdict_evidence"]["source"]
     assert rows["scalar", "Retiring"]["value"] is not None
