@@ -1,10 +1,5 @@
 #include "parallel.h"
 
-#ifdef __linux__
-#include <pthread.h>
-#include <sched.h>
-#endif
-
 namespace moe {
 
 int32_t available_threads(int32_t threads) {
@@ -25,53 +20,27 @@ const char *thread_limit_reason() {
 #endif
 }
 
-#ifdef __linux__
-
-struct PinnedTeam::CpuMask {
-    cpu_set_t cpus;
-};
-
-static int32_t nth_cpu(const cpu_set_t &cpus, int32_t n) {
-    for (int32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (CPU_ISSET(cpu, &cpus) && n-- == 0) {
-            return cpu;
-        }
-    }
-    return -1;
-}
-
-PinnedTeam::PinnedTeam(int32_t threads, bool pin) : threads_(threads) {
-    cpu_set_t cpus;
-    if (!pin || pthread_getaffinity_np(pthread_self(), sizeof cpus, &cpus) != 0) {
+PinnedTeam::PinnedTeam(int32_t threads, bool pin)
+    : cpus_(CpuSet::of_caller()), caller_(pin), threads_(threads), pin_(pin) {
+    if (!pin_) {
         return;
     }
-    allowed_ = new CpuMask{cpus};
-    const int32_t count = CPU_COUNT(&cpus);
-    run_team(threads, [&](int32_t thread, int32_t) {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(nth_cpu(cpus, thread % count), &one);
-        pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    run_team(threads_, [&](int32_t thread, int32_t) {
+        if (thread > 0) {
+            cpus_.bind_caller_to(thread);
+        }
     });
 }
 
 PinnedTeam::~PinnedTeam() {
-    if (allowed_ == nullptr) {
+    if (!pin_) {
         return;
     }
-    const cpu_set_t cpus = allowed_->cpus;
-    run_team(threads_, [&](int32_t, int32_t) {
-        pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
+    run_team(threads_, [&](int32_t thread, int32_t) {
+        if (thread > 0) {
+            cpus_.bind_caller();
+        }
     });
-    delete allowed_;
 }
-
-#else
-
-struct PinnedTeam::CpuMask {};
-PinnedTeam::PinnedTeam(int32_t threads, bool) : threads_(threads) {}
-PinnedTeam::~PinnedTeam() { delete allowed_; }
-
-#endif
 
 } // namespace moe

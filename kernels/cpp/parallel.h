@@ -1,27 +1,17 @@
-// Teams of threads: OpenMP where the compiler has it, one thread otherwise.
+// OpenMP's teams of threads where the compiler has it, one thread otherwise: what the stages that
+// show OpenMP use. The others have a pool of their own, thread_pool.h.
 #pragma once
 
 #include <cstdint>
+
+#include "cpus.h"
+#include "share.h"
 
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
 namespace moe {
-
-// The part [begin, end) of `count` items that belongs to `thread` of `threads`: contiguous, sizes
-// differ by at most one (OpenMP's static schedule).
-struct Share {
-    int64_t begin;
-    int64_t end;
-};
-
-static inline Share static_share(int64_t count, int32_t thread, int32_t threads) {
-    const int64_t base = count / threads;
-    const int64_t rest = count % threads;
-    const int64_t begin = thread * base + (thread < rest ? thread : rest);
-    return {begin, begin + base + (thread < rest ? 1 : 0)};
-}
 
 namespace {
 
@@ -60,9 +50,10 @@ public:
     PinnedTeam &operator=(const PinnedTeam &) = delete;
 
 private:
-    struct CpuMask;
-    CpuMask *allowed_ = nullptr;
-    int32_t threads_;
+    const CpuSet cpus_;
+    const CallerBinding caller_;
+    const int32_t threads_;
+    const bool pin_;
 };
 
 } // namespace moe

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "parallel.h"
+#include "plan_threads.h"
 #include "variant.h"
 
 namespace moe {
@@ -35,6 +36,10 @@ Plan::Plan(const moe_weights &w, const moe_options &options, int32_t used_thread
       gates(ids.size()), timers(used_threads) {}
 
 Plan::~Plan() = default;
+
+void Plan::on_each_thread(void (*action)()) {
+    run_team(threads, [&](int32_t, int32_t) { action(); });
+}
 
 int64_t unpacked_weight_bytes(const moe_weights &w) {
     const int64_t stored = w.num_experts + w.has_shared;
@@ -72,6 +77,8 @@ struct moe_plan {
     int32_t asked_threads;
     int64_t last_tokens; // of the last forward; -1 before the first
 };
+
+void moe::on_each_thread(moe_plan *plan, void (*action)()) { plan->plan->on_each_thread(action); }
 
 int32_t moe_abi_version(void) { return MOE_ABI_VERSION; }
 

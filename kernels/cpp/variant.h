@@ -36,6 +36,9 @@ public:
     // threads that really came); the caller has set the rest and zeroed these.
     virtual void describe(moe_info *info) const = 0;
 
+    // Calls action once on each thread that works in forwards; the default is OpenMP's team.
+    virtual void on_each_thread(void (*action)());
+
     const moe_weights weights;
     const int32_t max_tokens;
     const int32_t threads;

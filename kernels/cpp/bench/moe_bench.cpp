@@ -7,13 +7,9 @@
 #include <fstream>
 #include <new>
 #include <string>
-#include <thread>
-
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 #include "cpu_check.h"
+#include "cpus.h"
 #include "layer.h"
 #include "options.h"
 #include "region.h"
@@ -55,6 +51,7 @@ public:
     PlanHandle &operator=(const PlanHandle &) = delete;
 
     const moe_info &info() const { return info_; }
+    moe_plan *get() { return plan_; }
 
     void forward(const Layer &layer, float *y, int64_t n) {
         check(moe_plan_forward(plan_, layer.tokens(), y, n), "forward");
@@ -83,14 +80,7 @@ int32_t default_threads() {
     if (wished >= 1) {
         return wished;
     }
-#ifdef __linux__
-    cpu_set_t cpus;
-    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) {
-        return CPU_COUNT(&cpus);
-    }
-#endif
-    const unsigned int count = std::thread::hardware_concurrency();
-    return count == 0 ? 1 : static_cast<int32_t>(count);
+    return moe::usable_cpus();
 }
 
 // Linux grants memory that it does not have; the check must come before the pages are touched.
@@ -246,9 +236,9 @@ int run(int argc, char **argv) {
     PlanHandle plan(layer, variant, options);
     start_instrumentation();
     warm_up(plan, layer, y.data(), options);
-    fail_if(region.begin(plan.info().threads), 1);
+    fail_if(region.begin(plan.get()), 1);
     const Timing timing = time_forwards(plan, layer, y.data(), options);
-    fail_if(region.end(plan.info().threads), 1);
+    fail_if(region.end(plan.get()), 1);
 
     Difference difference;
     if (!options.benchmark) {

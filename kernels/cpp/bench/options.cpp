@@ -15,7 +15,7 @@ const char *const kUsage =
     "  --benchmark          skip the scalar baseline and the check against it\n"
     "  --variant NAME       kernel to run (default: the last stage that runs here)\n"
     "  --isa NAME           instruction-set path (default: the best; also MOE_PROF_ISA)\n"
-    "  --threads T          threads (default: OMP_NUM_THREADS, else the CPUs allowed)\n"
+    "  --threads T          threads (default: OMP_NUM_THREADS, else the usable CPUs)\n"
     "  --pin                bind thread i to the i-th allowed CPU\n"
     "  --seed S             seed of weights and tokens (default 0)\n"
     "  --warmup W           forwards before the timed ones (default 1)\n"

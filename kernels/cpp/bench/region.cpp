@@ -12,7 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "parallel.h"
+#include "plan_threads.h"
 
 #ifdef MOE_HAVE_CALLGRIND_H
 #include <valgrind/callgrind.h>
@@ -33,10 +33,9 @@ std::string failed(const std::string &what) {
     return "--roi-fifo: " + what + ": " + std::strerror(errno);
 }
 
-// On the plan's own threads: OpenMP keeps one team for all parallel regions of the same size.
-void toggle_collection([[maybe_unused]] int32_t threads) {
+void toggle_collection([[maybe_unused]] moe_plan *plan) {
 #ifdef MOE_HAVE_CALLGRIND_H
-    moe::run_team(threads, [](int32_t, int32_t) { CALLGRIND_TOGGLE_COLLECT; });
+    moe::on_each_thread(plan, [] { CALLGRIND_TOGGLE_COLLECT; });
 #endif
 }
 
@@ -83,16 +82,16 @@ std::string Region::connect() {
     return "";
 }
 
-std::string Region::begin(int32_t threads) {
+std::string Region::begin(moe_plan *plan) {
     const std::string problem = command("enable\n");
     if (problem.empty()) {
-        toggle_collection(threads);
+        toggle_collection(plan);
     }
     return problem;
 }
 
-std::string Region::end(int32_t threads) {
-    toggle_collection(threads);
+std::string Region::end(moe_plan *plan) {
+    toggle_collection(plan);
     return command("disable\n");
 }
 

@@ -2,8 +2,9 @@
 // which part of the run counts.
 #pragma once
 
-#include <cstdint>
 #include <string>
+
+#include "moe_prof.h"
 
 namespace bench {
 
@@ -15,11 +16,11 @@ public:
     Region(const Region &) = delete;
     Region &operator=(const Region &) = delete;
 
-    // Each returns an empty string, or one line that says what failed. threads: the size of the
-    // plan's team, since callgrind switches each thread's counting on and off by itself.
+    // Each returns an empty string, or one line that says what failed. The plan's own threads are
+    // told, since callgrind switches each thread's counting on and off by itself.
     std::string connect();
-    std::string begin(int32_t threads); // counting starts
-    std::string end(int32_t threads);   // counting stops
+    std::string begin(moe_plan *plan); // counting starts
+    std::string end(moe_plan *plan);   // counting stops
 
 private:
     std::string command(const char *text);

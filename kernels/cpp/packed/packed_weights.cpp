@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #endif
 
-#include "../parallel.h"
+#include "../share.h"
 
 namespace moe {
 namespace packed {
@@ -40,7 +40,7 @@ ExpertShape::ExpertShape(const moe_microkernels &mk, const moe_weights &w)
       h_padded(gate_up_panels * mk.nr / 2), d_padded(down_panels * mk.nr),
       expert_bytes(gate_up_panels * gate_up_panel_bytes + down_panels * down_panel_bytes) {}
 
-PackedWeights::PackedWeights(const moe_microkernels &mk, const moe_weights &w, int32_t threads)
+PackedWeights::PackedWeights(const moe_microkernels &mk, const moe_weights &w, ThreadPool &pool)
     : shape(mk, w), router_nr_(mk.router_nr),
       router_panels_(divide_up(static_cast<std::size_t>(w.num_experts), mk.router_nr)),
       experts_(static_cast<std::size_t>(w.num_experts + w.has_shared) * shape.expert_bytes),
@@ -49,7 +49,7 @@ PackedWeights::PackedWeights(const moe_microkernels &mk, const moe_weights &w, i
       router_(router_panels_ * shape.d_model * router_nr_) {
     advise_large_pages(experts_.data(), experts_.size());
     pack_router(w);
-    run_team(threads, [&](int32_t thread, int32_t team) {
+    pool.run([&](int32_t thread, int32_t team) {
         const Share share = static_share(w.num_experts + w.has_shared, thread, team);
         for (int64_t e = share.begin; e < share.end; ++e) {
             pack_expert(mk, w, static_cast<std::size_t>(e));

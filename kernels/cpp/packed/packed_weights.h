@@ -7,6 +7,7 @@
 #include "../aligned_array.h"
 #include "microkernels.h"
 #include "moe_prof.h"
+#include "../thread_pool.h"
 
 namespace moe {
 namespace packed {
@@ -26,7 +27,7 @@ struct ExpertShape {
 
 class PackedWeights {
 public:
-    PackedWeights(const moe_microkernels &mk, const moe_weights &w, int32_t threads);
+    PackedWeights(const moe_microkernels &mk, const moe_weights &w, ThreadPool &pool);
 
     const uint8_t *gate_up_panel(std::size_t expert, std::size_t panel) const {
         return experts_.data() + expert * shape.expert_bytes + panel * shape.gate_up_panel_bytes;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../parallel.h"
+#include "../share.h"
 #include "router_rows.h"
 
 namespace moe {
@@ -57,18 +57,18 @@ struct SingleToken::Lane {
 };
 
 SingleToken::SingleToken(const moe_microkernels &mk, const moe_weights &w,
-                         const PackedWeights &packed, const RouterTable &table, int32_t threads,
+                         const PackedWeights &packed, const RouterTable &table, ThreadPool &pool,
                          PhaseTimers &timers)
-    : mk_(mk), w_(w), packed_(packed), table_(table), timers_(timers),
+    : mk_(mk), w_(w), packed_(packed), table_(table), pool_(pool), timers_(timers),
       slots_(static_cast<std::size_t>(w.top_k + w.has_shared)),
       largest_stride_(line_of_floats(slots_)), z_(packed.router_panels() * mk.router_nr),
       h_(slots_ * packed.shape.h_padded),
-      largest_(static_cast<std::size_t>(threads) * largest_stride_) {
+      largest_(static_cast<std::size_t>(pool.threads()) * largest_stride_) {
     z_.zero();
     h_.zero();
     largest_.zero();
-    lanes_.reserve(static_cast<std::size_t>(threads));
-    for (int32_t i = 0; i < threads; ++i) {
+    lanes_.reserve(static_cast<std::size_t>(pool.threads()));
+    for (int32_t i = 0; i < pool.threads(); ++i) {
         lanes_.emplace_back(mk, w, packed, slots_);
     }
 }
@@ -95,7 +95,7 @@ void SingleToken::run(int32_t thread, int32_t team, const float *x, float *y, in
     gate_up(lane, thread, team);
     if (team > 1) {
         timers_.leave(thread);
-        team_barrier();
+        pool_.barrier(thread);
     }
     timers_.enter(thread, MOE_PHASE_ACTIVATION);
     activate(lane, team);
@@ -115,7 +115,7 @@ void SingleToken::route(Lane &lane, int32_t thread, int32_t team, const float *x
         router_row(mk_, packed_, x, static_cast<std::size_t>(share.begin),
                    static_cast<std::size_t>(share.end), z);
         timers_.leave(thread);
-        team_barrier();
+        pool_.barrier(thread);
         timers_.enter(thread, MOE_PHASE_ROUTER);
     }
     lane.gates[0] = 1.0f;

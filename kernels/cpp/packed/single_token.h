@@ -15,11 +15,11 @@ class SingleToken {
 public:
     // All references must outlive the object; timers has a lane per thread.
     SingleToken(const moe_microkernels &mk, const moe_weights &w, const PackedWeights &packed,
-                const RouterTable &table, int32_t threads, PhaseTimers &timers);
+                const RouterTable &table, ThreadPool &pool, PhaseTimers &timers);
     ~SingleToken();
 
-    // One thread's part; every thread of a team of at most `threads` calls it with the same
-    // x, y: (D) f32 and ids, gates: (K), written. Has team barriers inside.
+    // One thread's part; every thread of the pool calls it inside one region with the same
+    // x, y: (D) f32 and ids, gates: (K), written. Has barriers inside.
     void run(int32_t thread, int32_t team, const float *x, float *y, int32_t *ids, float *gates);
     int64_t bytes() const;
 
@@ -36,6 +36,7 @@ private:
     const moe_weights &w_;
     const PackedWeights &packed_;
     const RouterTable &table_;
+    ThreadPool &pool_;
     PhaseTimers &timers_;
     const std::size_t slots_; // experts applied to the token: the shared one first, then K
     const std::size_t largest_stride_;

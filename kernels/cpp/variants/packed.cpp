@@ -14,7 +14,8 @@
 #include "packed/route.h"
 #include "packed/router_rows.h"
 #include "packed/single_token.h"
-#include "parallel.h"
+#include "thread_pool.h"
+#include "share.h"
 #include "variant.h"
 
 namespace moe {
@@ -59,21 +60,21 @@ struct Lane { // buffers of one thread
 
 class PackedPlan final : public Plan {
 public:
-    PackedPlan(const moe_weights &w, const moe_options &options)
-        : Plan(w, options, available_threads(options.threads)), mk_(path_microkernels()),
-          team_(threads, pin), table_(make_router_table(w)), packed_(mk_, weights, threads),
+    PackedPlan(const moe_weights &w, const moe_options &options, std::unique_ptr<ThreadPool> pool)
+        : Plan(w, options, pool->threads()), mk_(path_microkernels()), pool_(std::move(pool)),
+          table_(make_router_table(w)), packed_(mk_, weights, *pool_),
           slice_(slice_tokens(w, max_tokens)), x_row_bytes_(mk_.row_bytes(packed_.shape.d_model)),
           x_rows_(static_cast<std::size_t>(slice_) * x_row_bytes_),
           x_scale_(static_cast<std::size_t>(slice_)),
           parts_(static_cast<std::size_t>(slice_) *
                  static_cast<std::size_t>(w.top_k + w.has_shared) * packed_.shape.d_padded),
           buckets_(w, slice_),
-          single_(mk_, weights, packed_, table_, threads, timers) {
+          single_(mk_, weights, packed_, table_, *pool_, timers) {
         lanes_.reserve(static_cast<std::size_t>(threads));
         for (int32_t i = 0; i < threads; ++i) {
             lanes_.emplace_back(mk_, weights, packed_);
         }
-        run_team(threads, [&](int32_t thread, int32_t) {
+        pool_->run([&](int32_t thread, int32_t) {
             lanes_[static_cast<std::size_t>(thread)].zero();
         });
         x_rows_.zero();
@@ -88,12 +89,12 @@ public:
                               ids.data() + t * weights.top_k, gates.data() + t * weights.top_k,
                               count};
             next_task_.store(0, std::memory_order_relaxed);
-            if (threads == 1) {
-                run(0, 1, slice);
-            } else {
-                run_team(threads, [&](int32_t thread, int32_t team) { run(thread, team, slice); });
-            }
+            pool_->run([&](int32_t thread, int32_t team) { run(thread, team, slice); });
         }
+    }
+
+    void on_each_thread(void (*action)()) override {
+        pool_->run([&](int32_t, int32_t) { action(); });
     }
 
     void describe(moe_info *info) const override {
@@ -141,7 +142,7 @@ private:
     void wait(int32_t thread, int32_t team) {
         if (team > 1) {
             timers.leave(thread);
-            team_barrier();
+            pool_->barrier(thread);
         }
     }
 
@@ -218,7 +219,7 @@ private:
     float *part(std::size_t pair) { return parts_.data() + pair * packed_.shape.d_padded; }
 
     const moe_microkernels &mk_;
-    PinnedTeam team_;
+    const std::unique_ptr<ThreadPool> pool_;
     const RouterTable table_;
     const PackedWeights packed_;
     const int32_t slice_; // tokens computed at once
@@ -233,7 +234,8 @@ private:
 };
 
 std::unique_ptr<Plan> make_packed_plan(const moe_weights &w, const moe_options &options) {
-    return std::make_unique<PackedPlan>(w, options);
+    auto pool = std::make_unique<ThreadPool>(options.threads, options.pin != 0);
+    return std::make_unique<PackedPlan>(w, options, std::move(pool));
 }
 
 } // namespace

@@ -1,0 +1,100 @@
+// A team of threads that stays: workers start with the pool, wait between regions and end with it.
+//
+// A region runs one function on every thread of the team; thread 0 is the caller. Waiting, between
+// regions and at barriers, follows wait_policy.h. The time that each thread waits inside regions is
+// counted always. Pools are independent: two callers may run two pools at once, each pool has one
+// caller at a time. In a forked child the workers are started anew by the first region.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "cpus.h"
+#include "wait_policy.h"
+
+namespace moe {
+
+class ThreadPool {
+public:
+    // Starts threads - 1 workers, or as many as the system gives. pin: thread i is bound to the
+    // i-th allowed CPU, the creator included, until the pool ends.
+    ThreadPool(int32_t threads, bool pin);
+    ~ThreadPool();
+    ThreadPool(const ThreadPool &) = delete;
+    ThreadPool &operator=(const ThreadPool &) = delete;
+
+    int32_t threads() const { return threads_; }
+
+    // Calls body(thread, team) once on each thread and returns when all have returned. team is
+    // threads(), or fewer in a forked child that cannot start as many.
+    template <class Body> void run(const Body &body) {
+        if (threads_ == 1) {
+            body(0, 1);
+            return;
+        }
+        run_region(
+            [](const void *object, int32_t thread, int32_t team) {
+                (*static_cast<const Body *>(object))(thread, team);
+            },
+            &body);
+    }
+
+    // Waits for the whole team; only inside a region, by every thread of it.
+    void barrier(int32_t thread) {
+        if (team_ > 1) {
+            wait_for_team(thread);
+        }
+    }
+
+    // Time inside regions in which the thread waited, and the regions' time, since the pool began;
+    // not to be asked during a region. Regions of a team of one are not counted.
+    uint64_t waited_ns(int32_t thread) const;
+    uint64_t region_ns() const;
+
+private:
+    using Function = void (*)(const void *, int32_t, int32_t);
+    struct Lane;
+    struct Worker;
+    struct SpinTicks {
+        uint64_t inside = 0, between = 0; // as in WaitPolicy
+    };
+
+    static void *worker_main(void *argument);
+    SpinTicks spin_ticks(const WaitPolicy &policy) const;
+    const SpinTicks &spin() const { return *spin_.load(std::memory_order_relaxed); }
+    void choose_spin(int32_t running);
+    void start_workers();
+    void restart_after_fork();
+    void run_region(Function function, const void *object);
+    void wait_for_team(int32_t thread);
+    void work(int32_t thread);
+    uint64_t to_ns(uint64_t ticks) const;
+
+    const TickRate rate_; // first: reading the CPUs' limits below gives it time to be exact
+    const CpuSet cpus_;
+    const bool pin_;
+    CallerBinding caller_;
+    const bool inherits_binding_; // new threads come with the mask of a bound creator
+    int32_t threads_;
+    const int32_t usable_cpus_;
+    uint32_t fork_generation_ = 0;
+    std::unique_ptr<Lane[]> lanes_;     // (threads)
+    std::unique_ptr<Worker[]> workers_; // (threads - 1)
+
+    Function function_ = nullptr; // of the region that runs, as all up to the signals
+    const void *object_ = nullptr;
+    int32_t team_ = 1;
+    SpinTicks enough_cpus_, fewer_cpus_;
+    std::atomic<const SpinTicks *> spin_{&enough_cpus_}; // as many threads run now as this is for
+    bool stop_ = false;
+    uint64_t region_ticks_ = 0;
+
+    Signal started_;  // raised per region
+    Signal finished_; // raised per region when the last worker is through
+    Signal passed_;   // raised per barrier
+    alignas(64) std::atomic<int32_t> working_{0};
+    alignas(64) std::atomic<int32_t> arrived_{0};
+};
+
+} // namespace moe
