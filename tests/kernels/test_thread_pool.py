@@ -1,4 +1,4 @@
-"""The thread pool: by itself through ctypes, and behind plans; nothing may hang, leak or be lost."""
+"""The thread pool, by itself through ctypes and behind plans: nothing may hang, leak or be lost."""
 
 import ctypes
 import os

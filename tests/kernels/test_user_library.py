@@ -16,7 +16,7 @@ def library(tmp_path_factory):
     cpp = SOURCE_DIR / "cpp"
     return compile_cpp(
         tmp_path_factory.mktemp("user") / "mine.so",
-        cpp / "plan.cpp", cpp / "parallel.cpp", cpp / "variants" / "scalar.cpp",
+        *sorted(cpp.glob("*.cpp")), cpp / "variants" / "scalar.cpp",
         flags=("-shared", "-fPIC"),
     )  # fmt: skip
 
@@ -86,8 +86,9 @@ def test_library_of_another_api_version_is_refused(tmp_path, library):
     text = (SOURCE_DIR / "cpp" / "plan.cpp").read_text()
     source.write_text(text.replace("return MOE_ABI_VERSION;", "return 999;"))
     cpp = SOURCE_DIR / "cpp"
+    others = [path for path in sorted(cpp.glob("*.cpp")) if path.name != "plan.cpp"]
     path = compile_cpp(
-        tmp_path / "old.so", source, cpp / "parallel.cpp", cpp / "variants" / "scalar.cpp",
+        tmp_path / "old.so", source, *others, cpp / "variants" / "scalar.cpp",
         flags=("-shared", "-fPIC"),
     )  # fmt: skip
     w, _ = layer()
