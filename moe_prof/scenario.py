@@ -6,12 +6,16 @@ of memory traffic before and after grouping tokens by expert.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from moe_prof.errors import UsageError
 
 MAX_DIMENSION = 1 << 20
 MAX_TOKENS = 1 << 24
+
+_SIZE = re.compile(r"-?[0-9]{1,100}")
+"""Plain digits only: ``int`` would also take 1_000, other scripts' digits and blank space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +92,15 @@ def parse(text: str) -> Scenario:
     parts = text.replace(" ", "").split(",")
     if len(parts) == 1:
         known = ", ".join(SCENARIOS)
-        raise UsageError(f"unknown scenario {text!r}; use one of {known}, or sizes N,D,H,E,K")
+        raise UsageError(f"unknown scenario {text[:80]!r}; use one of {known}, or sizes N,D,H,E,K")
     if len(parts) != 5:
-        raise UsageError(f"scenario {text!r} has {len(parts)} sizes; five are needed: N,D,H,E,K")
-    try:
-        n, d, h, e, k = (int(part, 10) for part in parts)
-    except ValueError:
-        raise UsageError(f"scenario {text!r}: every size must be a whole number") from None
+        raise UsageError(
+            f"scenario {text[:80]!r} has {len(parts)} sizes; five are needed: N,D,H,E,K"
+        )
+    for part in parts:
+        if not _SIZE.fullmatch(part):
+            raise UsageError(
+                f"scenario {text[:80]!r}: every size must be a whole number, got {part[:20]!r}"
+            )
+    n, d, h, e, k = (int(part) for part in parts)
     return Scenario(n, d, h, e, k)

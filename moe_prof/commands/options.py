@@ -9,9 +9,12 @@ from pathlib import Path
 from moe_prof.errors import MoeProfError, UsageError
 from moe_prof.kernels.selection import MAX_THREADS
 
+MAX_TIME_S = 10_000 * 3600
+"""Longer than any run; a few hundred digits would be infinite."""
 FILE_SUFFIXES = {".json", ".csv", ".txt", ".html"}
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>s|m|h)?", re.ASCII)
+_WHOLE = re.compile(r"[0-9]{1,19}")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -52,10 +55,17 @@ def add_workload(parser: argparse.ArgumentParser, *, default_variants: str) -> N
 def add_output(parser: argparse.ArgumentParser) -> None:
     """--output: a folder for the session, or a file for the printed result."""
     parser.add_argument(
-        "--output", metavar="PATH", type=Path, default=None,
+        "--output", metavar="PATH", type=output_path, default=None,
         help="folder for the session (default: a new one in ./moe_prof_sessions), or, with a name "
         "ending in .json, .csv or .txt, a file for the result instead of stdout",
     )  # fmt: skip
+
+
+def output_path(text: str) -> Path:
+    """A path that names something: the empty one would be the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty")
+    return Path(text)
 
 
 def split_output(args: argparse.Namespace) -> Path | None:
@@ -96,9 +106,10 @@ def _try_to_write(path: Path) -> None:
 
 def positive_int(text: str) -> int:
     """A whole number of at least 1."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
+    number = _whole_number(text)
+    if number is None or number < 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number of at least 1")
+    return number
 
 
 def thread_count(text: str) -> int:
@@ -111,14 +122,23 @@ def thread_count(text: str) -> int:
 
 def seed_int(text: str) -> int:
     """A whole number in 0..2^63-1."""
-    if not text.isascii() or not text.isdigit() or int(text) >= 1 << 63:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^63-1")
-    return int(text)
+    number = _whole_number(text)
+    if number is None or number >= 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 0 to 2^63-1")
+    return number
+
+
+def _whole_number(text: str) -> int | None:
+    """The number that plain digits of a sensible length stand for."""
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def duration_s(text: str) -> float:
     """Seconds from ``90``, ``90s``, ``1.5m`` or ``1h``; must be positive."""
     match = _DURATION.fullmatch(text.strip())
-    if match is None or float(match["number"]) <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 90s, 5m or 1h")
-    return float(match["number"]) * _SECONDS[match["unit"]]
+    seconds = float(match["number"]) * _SECONDS[match["unit"]] if match is not None else 0.0
+    if not 0 < seconds <= MAX_TIME_S:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a time such as 90s, 5m or 1h, at most {MAX_TIME_S // 3600} h"
+        )
+    return seconds

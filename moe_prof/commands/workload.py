@@ -10,9 +10,11 @@ from pathlib import Path
 from moe_prof import scenario as scenarios
 from moe_prof.errors import UsageError
 from moe_prof.kernels import selection
+from moe_prof.kernels.elf import foreign_reason
 from moe_prof.kernels.features import check_supported, read_cpu
 from moe_prof.kernels.memory import check_memory, required_bytes
 from moe_prof.kernels.table import BY_NAME
+from moe_prof.kernels.weights import MAX_REDUCTION
 from moe_prof.machine import Machine
 from moe_prof.scenario import Scenario
 
@@ -41,11 +43,12 @@ def workload_from(args: argparse.Namespace, machine: Machine) -> Workload:
     Without ``--isa`` the path of MOE_PROF_ISA is forced, in the same way.
 
     Raises:
-        UsageError: unknown scenario, variant or path, a path that this CPU lacks, or more memory
-            than there is.
+        UsageError: unknown scenario, variant or path, a path that this CPU lacks, sums longer than
+            an int32 can hold, or more memory than there is.
     """
     scenario = scenarios.parse(args.scenario)
-    isa = args.isa or os.environ.get("MOE_PROF_ISA") or None
+    _check_reductions(scenario)
+    isa = args.isa if args.isa is not None else os.environ.get("MOE_PROF_ISA") or None
     names, left_out = choose_variants(args.variant, isa)
     check_memory(f"scenario {scenario.label}", required_bytes(scenario))
     return Workload(
@@ -93,8 +96,7 @@ def why_not(name: str, isa: str | None) -> str:
     """
     if selection.is_library_path(name):
         library, _, inner = name.partition(".so:")
-        path = Path(f"{library}.so" if inner else name)
-        return "" if path.is_file() else f"variant {name!r}: there is no library {path}"
+        return _why_no_library(name, Path(f"{library}.so" if inner else name))
     if name not in BY_NAME:
         raise UsageError(f"unknown variant {name!r}; known variants: {', '.join(BY_NAME)}")
     here = selection.isas(name)
@@ -104,6 +106,28 @@ def why_not(name: str, isa: str | None) -> str:
     if isa is not None and isa not in here and here != ("portable",):
         return f"variant {name!r} has no path {isa!r} that runs here; it has: {', '.join(here)}"
     return ""
+
+
+def _why_no_library(name: str, path: Path) -> str:
+    """Why the file cannot be a library of this machine, "" when it may be one."""
+    try:
+        if not path.is_file():
+            return f"variant {name!r}: there is no library {path}"
+        reason = foreign_reason(path)
+    except OSError as error:
+        reason = f"{path} cannot be read: {error.strerror}"
+    if reason is None:
+        return ""
+    return f"variant {name!r}: {reason}; a shared library of this machine is needed"
+
+
+def _check_reductions(scenario: Scenario) -> None:
+    for label, length in (("D (d_model)", scenario.d_model), ("H (d_ff)", scenario.d_ff)):
+        if length > MAX_REDUCTION:
+            raise UsageError(
+                f"scenario {scenario.label}: {label} = {length} is larger than {MAX_REDUCTION}; "
+                "the int32 sum of so many int8 products could overflow"
+            )
 
 
 def isa_for(name: str, isa: str | None) -> str | None:
