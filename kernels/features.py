@@ -82,7 +82,7 @@ def isa_path(name: str) -> IsaPath:
     Raises:
         UsageError: there is none.
     """
-    if name not in BY_NAME:
+    if not isinstance(name, str) or name not in BY_NAME:
         raise UsageError(f"unknown ISA path {name!r}; known paths: {', '.join(BY_NAME)}")
     return BY_NAME[name]
 

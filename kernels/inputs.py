@@ -60,10 +60,10 @@ def random_weights(scenario: Scenario, seed: int = 0) -> Weights:
     """Weights of the scenario's shape, with one shared expert and one scale a matrix.
 
     Raises:
-        UsageError: the seed is not in 0..2^64-1, or memory would not do.
+        UsageError: no Scenario, a seed that is not in 0..2^64-1, or memory would not do.
     """
+    _check_request(scenario, seed)
     _, d, h, e, k = scenario.shape
-    _check_seed(seed)
     check_memory(f"scenario {scenario.label}", required_bytes(scenario))
     router_scale = np.float32(ROUTER_DEVIATION / (SIGMA * math.sqrt(d)))
     return Weights(
@@ -83,10 +83,10 @@ def random_tokens(scenario: Scenario, seed: int = 0) -> F32:
     """Tokens: (N, D) f32, C-order, normal with a magnitude per row and one outlier in 256.
 
     Raises:
-        UsageError: the seed is not in 0..2^64-1, or memory would not do.
+        UsageError: no Scenario, a seed that is not in 0..2^64-1, or memory would not do.
     """
+    _check_request(scenario, seed)
     n, d, _, _, _ = scenario.shape
-    _check_seed(seed)
     check_memory(f"the tokens of scenario {scenario.label}", 4 * n * d)
     x = _normal(seed, Stream.TOKENS, (n, d), np.float32(1.0 / SIGMA))
     exponents = (hash_bits(seed, Stream.ROW_MAGNITUDE, 0, n) % np.uint64(5)).astype(np.int32) - 2
@@ -160,6 +160,8 @@ def _scales(seed: int, stream: Stream, count: int, fan_in: int) -> F32:
     return base * (np.float32(0.75) + np.float32(0.5) * _unit(seed, stream, count))
 
 
-def _check_seed(seed: int) -> None:
+def _check_request(scenario: Scenario, seed: int) -> None:
+    if not isinstance(scenario, Scenario):
+        raise UsageError(f"scenario: a Scenario is needed, got {type(scenario).__name__}")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MASK:
         raise UsageError(f"seed = {seed!r} must be a whole number in 0..2^64-1")

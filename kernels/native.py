@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_float, c_int32, c_int64, c_uint64
 from ctypes import c_void_p as Handle
 from pathlib import Path
@@ -91,7 +92,7 @@ class NativeLibrary:
     def variants(self) -> tuple[str, ...]:
         """Names of the library's variants, in its order."""
         names = (self._lib.moe_variant_name(i) for i in range(self._lib.moe_variant_count()))
-        return tuple(name.decode() for name in names if name is not None)
+        return tuple(_text(name) for name in names if name is not None)
 
     def check(self, status: int, what: str) -> None:
         """Turn a status into the error that fits.
@@ -101,7 +102,7 @@ class NativeLibrary:
         """
         if status == _OK:
             return
-        text = (self._lib.moe_status_text(status) or b"unknown status").decode()
+        text = _text(self._lib.moe_status_text(status) or b"unknown status")
         kinds: dict[int, type[MoeProfError]] = {
             _BAD_ARGUMENT: InputError,
             _NO_MEMORY: UsageError,
@@ -130,6 +131,7 @@ class NativeBackend:
         pin: bool,
     ) -> None:
         self._library = library
+        self._process = os.getpid()
         self._label = variant or library.path.name
         self._top_k = weights.top_k
         self._timing = _load(support).moe_time_forward
@@ -140,7 +142,7 @@ class NativeBackend:
         self._arrays = _arrays_of(weights)  # the plan points into them
         self._plan = Handle()
         options = _Options(
-            variant=variant.encode() if variant else None,
+            variant=os.fsencode(variant) if variant else None,
             max_tokens=max_tokens, threads=threads, pin=int(pin),
         )  # fmt: skip
         status = library.functions.moe_plan_create(
@@ -156,6 +158,7 @@ class NativeBackend:
 
     def run(self, x: F32, out: F32) -> None:
         """One forward."""
+        self._refuse_after_fork()
         status = self._library.functions.moe_plan_forward(
             self._plan, x.ctypes.data, out.ctypes.data, x.shape[0]
         )
@@ -165,6 +168,7 @@ class NativeBackend:
         self, x: F32, out: F32, iterations: int, batches: int
     ) -> npt.NDArray[np.float64]:
         """Seconds of each batch, by the native timing loop."""
+        self._refuse_after_fork()
         times_ns = np.zeros(batches, np.uint64)
         forward = ctypes.cast(self._library.functions.moe_plan_forward, Handle)
         status = self._timing(
@@ -196,8 +200,6 @@ class NativeBackend:
 
     def routing(self, num_tokens: int) -> ChosenExperts:
         """Experts and gates of the last forward."""
-        if num_tokens < 0:
-            raise InputError(f"routing: num_tokens = {num_tokens} is negative")
         ids = np.zeros((num_tokens, self._top_k), np.int32)
         gates = np.zeros((num_tokens, self._top_k), np.float32)
         status = self._library.functions.moe_plan_routing(
@@ -212,25 +214,42 @@ class NativeBackend:
         return ChosenExperts(ids, gates)
 
     def close(self) -> None:
-        """Destroy the plan."""
-        if self._plan:
+        """Destroy the plan; a forked process leaves it alone, whose threads it has not."""
+        if self._plan and self._process == os.getpid():
             self._library.functions.moe_plan_destroy(self._plan)
-            self._plan = Handle()
+        self._plan = Handle()
 
     def __del__(self) -> None:
         if getattr(self, "_plan", None):
             self.close()
 
+    def _refuse_after_fork(self) -> None:
+        if self._info.threads > 1 and self._process != os.getpid():
+            raise InputError(
+                f"plan {self._label}: it was prepared before this process was forked, and its "
+                "threads stayed behind; prepare it here, or start processes with 'spawn'"
+            )
+
     def _read_info(self) -> PlanInfo:
         info = _Info()
         status = self._library.functions.moe_plan_info(self._plan, byref(info))
         self._library.check(status, f"info {self._label}")
+        if info.threads < 1:
+            raise WorkloadError(
+                f"{self._label}: it says that it runs on {info.threads} threads; "
+                "moe_plan_info must fill all of moe_info"
+            )
         return PlanInfo(
-            variant=info.variant.decode(), isa=info.isa.decode(), threads=info.threads,
-            max_tokens=info.max_tokens, microkernel=info.microkernel.decode(),
-            note=info.note.decode(), mr=info.mr, nr=info.nr, kr=info.kr,
+            variant=_text(info.variant), isa=_text(info.isa), threads=info.threads,
+            max_tokens=info.max_tokens, microkernel=_text(info.microkernel),
+            note=_text(info.note), mr=info.mr, nr=info.nr, kr=info.kr,
             weight_bytes=info.weight_bytes, workspace_bytes=info.workspace_bytes,
         )  # fmt: skip
+
+
+def _text(words: bytes) -> str:
+    """A library's own words, whatever its encoding, in one line."""
+    return " ".join(words.decode("utf-8", "replace").split())
 
 
 def _load(path: Path) -> ctypes.CDLL:
@@ -239,8 +258,9 @@ def _load(path: Path) -> ctypes.CDLL:
         if reason is not None:
             raise InputError(f"{reason}; a shared library of this machine is needed")
         return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise InputError(f"the library {path} cannot be loaded: {error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
+        words = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"the library {path} cannot be loaded: {words}") from error
 
 
 def _seconds(times_ns: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:

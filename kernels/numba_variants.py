@@ -6,6 +6,7 @@ Imported only when such a variant is prepared, because importing numba takes lon
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,8 +33,32 @@ Shapes = dict[str, tuple[tuple[int, ...], type[np.generic]]]
 Repeat = Callable[[int, F32, F32], None]
 """Runs the layer (iterations, x, y) times."""
 
-_RUNNING = threading.Lock()
-"""Held during a forward: numba's simplest threading layer can't be entered by two threads."""
+
+class _Team:
+    """Numba's threads: entered by one thread at a time, in the process that started them.
+
+    Its simplest threading layer cannot be entered by two threads; of the others, one ends a forked
+    process and one waits forever for threads that a fork does not copy.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: int | None = None
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Raises InputError in a process that was forked from the threads' own."""
+        if self._process not in (None, os.getpid()):
+            raise InputError(
+                "numba's threads were started before this process was forked, and stayed behind; "
+                "start processes with 'spawn'"
+            )
+        with self._lock:
+            self._process = os.getpid()
+            yield
+
+
+_TEAM = _Team()
 
 
 class NumbaBackend:
@@ -140,7 +165,7 @@ def prepare(
 @contextmanager
 def _running_on(threads: int) -> Iterator[None]:
     """Numba's parallel loops use that many threads inside, and as many as before afterwards."""
-    with _RUNNING:
+    with _TEAM.entered():
         before = numba.get_num_threads()
         numba.set_num_threads(threads)
         try:

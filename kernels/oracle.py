@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from moe_prof.errors import InputError
-from moe_prof.kernels.weights import F32, I8, Weights, check_tokens
+from moe_prof.kernels.weights import F32, I8, Weights, check_tokens, check_weights
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -63,9 +63,9 @@ def reference(w: Weights, x: F32) -> F64:
     """The layer's output y: (N, D) f64, for tokens x: (N, D) f32.
 
     Raises:
-        InputError: x is not (N, D) f32 and finite.
+        InputError: x is not (N, D) f32 and finite, or w is not Weights.
     """
-    x = check_tokens(x, w.d_model)
+    x = check_tokens(x, check_weights(w).d_model)
     ids, gates, _ = routing(w, x)
     x_q, x_scale = quantize_tokens(x)
     y = x.astype(np.float64) if w.has_residual else np.zeros(x.shape)
@@ -82,9 +82,9 @@ def routing(w: Weights, x: F32) -> Routing:
     """The choice of experts for tokens x: (N, D) f32.
 
     Raises:
-        InputError: x is not (N, D) f32 and finite.
+        InputError: x is not (N, D) f32 and finite, or w is not Weights.
     """
-    z = _router_outputs(w.router, check_tokens(x, w.d_model))
+    z = _router_outputs(check_weights(w).router, check_tokens(x, w.d_model))
     scores = _affinities(w, z) + w.bias.astype(np.float64)
     ranked = scores if w.n_group == 1 else _without_lost_groups(w, scores)
     ids = np.argsort(-ranked, axis=1, kind="stable")[:, : w.top_k].astype(np.int32)

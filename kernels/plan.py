@@ -15,8 +15,12 @@ import numpy.typing as npt
 from moe_prof.errors import InputError
 from moe_prof.kernels.info import ChosenExperts, PhaseTimes, PlanInfo
 from moe_prof.kernels.weights import F32, check_tokens
+from moe_prof.scenario import MAX_TOKENS
 
 F64 = npt.NDArray[np.float64]
+
+MAX_ITERATIONS = 1 << 40
+MAX_BATCHES = 1 << 24
 
 
 class Backend(Protocol):
@@ -64,7 +68,7 @@ class Plan:
 
         Args:
             x: (N, D) f32, finite; made C-order when it is not. N may be 0.
-            out: (N, D) f32, C-order, not overlapping x; a new array by default.
+            out: (N, D) f32, C-order, aligned, not overlapping x; a new array by default.
 
         Returns:
             (N, D) f32: ``out``.
@@ -83,8 +87,8 @@ class Plan:
 
         Args:
             x: (N, D) f32, finite.
-            iterations: forwards per batch, at least 1.
-            batches: number of batches, at least 1.
+            iterations: forwards per batch, 1..2^40.
+            batches: number of batches, 1..2^24.
 
         Returns:
             (batches,) f64: seconds of each whole batch.
@@ -92,10 +96,8 @@ class Plan:
         Raises:
             InputError: an argument breaks the above, or the plan is closed.
         """
-        if iterations < 1 or batches < 1:
-            raise InputError(
-                f"time_forward: iterations = {iterations}, batches = {batches}; both must be >= 1"
-            )
+        _check_count("time_forward: iterations", iterations, 1, MAX_ITERATIONS)
+        _check_count("time_forward: batches", batches, 1, MAX_BATCHES)
         tokens = check_tokens(x, self._d_model)
         out = np.zeros_like(tokens)
         with self._lock:
@@ -118,6 +120,12 @@ class Plan:
             InputError: the last forward had fewer tokens, or more than ``max_tokens``.
             UnavailableError: the kernel keeps no such record.
         """
+        _check_count("routing: num_tokens", num_tokens, 0, MAX_TOKENS)
+        if num_tokens > self._info.max_tokens:  # and no room is taken for the answer
+            raise InputError(
+                f"routing of {num_tokens} tokens: the plan keeps no more than "
+                f"max_tokens = {self._info.max_tokens}"
+            )
         with self._lock:
             return self._open_backend().routing(num_tokens)
 
@@ -153,8 +161,15 @@ class Plan:
                 f"out: {getattr(out, 'dtype', type(out).__name__)} of shape {shape}, "
                 f"float32 of shape {x.shape} is needed"
             )
-        if not (out.flags.c_contiguous and out.flags.writeable):
-            raise InputError("out: it must be C-contiguous and writable")
+        if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
+            raise InputError("out: it must be C-contiguous, aligned and writable")
         if np.may_share_memory(x, out):
             raise InputError("out: it may not overlap x")
         return out
+
+
+def _check_count(label: str, value: int, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{label} = {value!r} must be an int")
+    if not low <= value <= high:
+        raise InputError(f"{label} = {value} is not in {low}..{high}")

@@ -21,7 +21,7 @@ from moe_prof.kernels.memory import check_memory, required_bytes, weight_bytes
 from moe_prof.kernels.native import NativeBackend, NativeLibrary
 from moe_prof.kernels.plan import Plan
 from moe_prof.kernels.table import BY_NAME, VARIANTS, VariantSpec
-from moe_prof.kernels.weights import Weights
+from moe_prof.kernels.weights import Weights, check_weights
 from moe_prof.progress import SILENT, Progress
 from moe_prof.scenario import Scenario
 
@@ -71,7 +71,7 @@ def variant(name: str) -> Variant:
     Raises:
         UsageError: there is no variant of that name.
     """
-    if is_library_path(name):
+    if isinstance(name, str) and is_library_path(name):
         return UserVariant(name)
     return BuiltinVariant(_spec(name).name)
 
@@ -91,7 +91,7 @@ def forced_isa(spec: VariantSpec, isa: str | None) -> str | None:
     Raises:
         UsageError: this CPU lacks the path, or the variant is not built for it.
     """
-    wish = isa or os.environ.get("MOE_PROF_ISA") or None
+    wish = isa if isa is not None else os.environ.get("MOE_PROF_ISA") or None
     if wish is None:
         return None
     if spec.language == "numba" and isa is None:
@@ -102,7 +102,7 @@ def forced_isa(spec: VariantSpec, isa: str | None) -> str | None:
     if wish not in spec.isas:
         if isa is None and spec.isas == ("portable",):
             return None
-        origin = "--isa" if isa else "MOE_PROF_ISA"
+        origin = "--isa" if isa is not None else "MOE_PROF_ISA"
         raise UsageError(
             f"variant {spec.name!r} has no ISA path {wish!r} ({origin}); "
             f"it has: {', '.join(spec.isas)}"
@@ -150,8 +150,10 @@ class BuiltinVariant:
 
         Raises:
             UsageError: a wrong argument, or a path that this machine lacks.
+            InputError: ``w`` is not Weights.
             BuildError: the kernels cannot be compiled.
         """
+        check_weights(w)
         _check_counts(threads, max_tokens)
         _check_workspace(self.name, w, max_tokens)
         spec = _spec(self.name)
@@ -187,6 +189,7 @@ class UserVariant:
             UsageError: a wrong argument; ``isa`` cannot be forced on a library.
             InputError: the library cannot be loaded or lacks the plan API.
         """
+        check_weights(w)
         _check_counts(threads, max_tokens)
         _check_workspace(self.name, w, max_tokens)
         if isa is not None:
@@ -202,7 +205,7 @@ class UserVariant:
 
 
 def _spec(name: str) -> VariantSpec:
-    if name not in BY_NAME:
+    if not isinstance(name, str) or name not in BY_NAME:
         raise UsageError(
             f"unknown variant {name!r}; known: {', '.join(BY_NAME)}, or the path of a library"
         )

@@ -6,7 +6,6 @@ bounds of the integer arithmetic are checked here as well, so that int32 accumul
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
@@ -20,6 +19,8 @@ F32 = npt.NDArray[np.float32]
 I8 = npt.NDArray[np.int8]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+SMALLEST_F32 = float(np.finfo(np.float32).smallest_normal)
+LARGEST_F32 = float(np.finfo(np.float32).max)
 MAX_REDUCTION = (2**31 - 1) // (127 * 128)
 """Longest dot product of int8 weights (at most 128 in size) and int8 activations (at most 127)
 whose int32 sum cannot overflow."""
@@ -43,7 +44,7 @@ class Weights:
         score: how a router output becomes an affinity.
         n_group: routing groups of equal size, 1 = off.
         topk_group: groups kept before the top-K choice.
-        routed_scaling_factor: multiplies every gate.
+        routed_scaling_factor: multiplies every gate; within the normal range of f32.
         has_shared: the last expert serves every token.
         has_residual: the layer's output starts from its input.
 
@@ -118,8 +119,12 @@ class Weights:
                 f"of the {self.topk_group} groups kept"
             )
         factor = self.routed_scaling_factor
-        if not isinstance(factor, int | float) or not math.isfinite(factor) or factor <= 0:
-            raise InputError(f"weights: routed_scaling_factor = {factor!r} must be finite and > 0")
+        if isinstance(factor, bool) or not isinstance(factor, int | float):
+            raise InputError(f"weights: routed_scaling_factor = {factor!r} must be a float")
+        if not SMALLEST_F32 <= factor <= LARGEST_F32:
+            raise InputError(
+                f"weights: routed_scaling_factor = {factor!r:.40s} must be finite and > 0 as f32"
+            )
 
     @property
     def num_experts(self) -> int:
@@ -162,6 +167,17 @@ class Weights:
     def down_scale_per_channel(self) -> F32:
         """(E + S, D) f32, C-order: the scale of every output channel of ``down``."""
         return _per_channel(self.down_scale, self.d_model)
+
+
+def check_weights(w: object) -> Weights:
+    """Give ``w`` back when it is Weights.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not isinstance(w, Weights):
+        raise InputError(f"w: kernels.Weights is needed, got {type(w).__name__}")
+    return w
 
 
 def check_tokens(x: object, d_model: int) -> F32:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moe_prof import kernels
-from moe_prof.errors import InputError, UsageError
+from moe_prof.errors import InputError, UsageError, WorkloadError
 from moe_prof.kernels.build import SOURCE_DIR
 from tests.kernels.layers import layer
 from tests.kernels.test_moe_bench import compile_cpp
@@ -102,3 +102,35 @@ def test_library_is_timed_by_the_native_loop(library):
     with kernels.variant(str(library)).prepare(w) as plan:
         times_s = plan.time_forward(x, 3, batches=2)
     assert np.all(times_s > 0.0)
+
+
+def test_words_of_a_library_need_not_be_utf8(tmp_path):
+    """Its texts are shown as far as they can be, in one line."""
+    cpp = SOURCE_DIR / "cpp"
+    source = tmp_path / "latin.cpp"
+    text = (cpp / "plan.cpp").read_text()
+    source.write_text(
+        text.replace('"no variant of that name in this library"', '"nicht\\xe4\\nda"')
+    )
+    path = compile_cpp(
+        tmp_path / "latin.so", source, cpp / "parallel.cpp", cpp / "variants" / "scalar.cpp",
+        flags=("-shared", "-fPIC"),
+    )  # fmt: skip
+    w, _ = layer()
+    with pytest.raises(UsageError, match="prepare none: nicht\ufffd da"):
+        kernels.variant(f"{path}:none").prepare(w)
+
+
+def test_a_library_must_tell_its_threads(tmp_path):
+    """What it says of itself is checked before arrays of that size are made."""
+    cpp = SOURCE_DIR / "cpp"
+    source = tmp_path / "minus.cpp"
+    text = (cpp / "plan.cpp").read_text()
+    source.write_text(text.replace("info->threads = plan->plan->threads;", "info->threads = -1;"))
+    path = compile_cpp(
+        tmp_path / "minus.so", source, cpp / "parallel.cpp", cpp / "variants" / "scalar.cpp",
+        flags=("-shared", "-fPIC"),
+    )  # fmt: skip
+    w, _ = layer()
+    with pytest.raises(WorkloadError, match="says that it runs on -1 threads"):
+        kernels.variant(str(path)).prepare(w)
