@@ -271,22 +271,6 @@ def test_two_plans_from_two_python_threads():
 
 
 @needs_packed
-def test_forked_child_can_use_and_close_the_plan():
-    """A plan made before a fork works in the child and goes on working in the parent."""
-    w, x = layer(6, 64, 48, 5, 2)
-    with kernels.variant("packed").prepare(w, threads=2) as plan:
-        expected = plan.forward(x).tobytes()
-
-        def in_child():
-            right = plan.forward(x).tobytes() == expected
-            plan.close()
-            return right
-
-        assert exit_code_of_child(in_child) == 0
-        assert plan.forward(x).tobytes() == expected
-
-
-@needs_packed
 def test_process_may_end_with_a_plan_open():
     """Workers that still wait do not keep the interpreter from ending."""
     script = (
