@@ -74,6 +74,8 @@ typedef struct moe_microkernels {
                           float *score);
     // The first i in begin..n-1 with score[i] > threshold, n when there is none.
     size_t (*find_above)(size_t begin, size_t n, const float *score, float threshold);
+
+    const struct moe_candidate_kernels *candidates; // candidate_kernels.h; NULL: the path has none
 } moe_microkernels;
 
 #ifdef __cplusplus

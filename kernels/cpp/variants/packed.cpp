@@ -12,6 +12,7 @@
 #include "packed/expert_rows.h"
 #include "packed/path.h"
 #include "packed/route.h"
+#include "packed/router_candidates.h"
 #include "packed/router_rows.h"
 #include "packed/single_token.h"
 #include "thread_pool.h"
@@ -36,22 +37,26 @@ int32_t slice_tokens(const moe_weights &w, int32_t max_tokens) {
 }
 
 struct Lane { // buffers of one thread
-    Lane(const moe_microkernels &mk, const moe_weights &w, const PackedWeights &packed)
-        : route(w), expert(mk, packed.shape),
+    Lane(const moe_microkernels &mk, const moe_weights &w, const PackedWeights &packed,
+         const CandidateRouter &router)
+        : route(w), candidates(router.scratch(kRouterBlockTokens)), expert(mk, packed.shape),
           z(kRouterBlockTokens * packed.router_panels() * mk.router_nr),
           parts(static_cast<std::size_t>(w.top_k + 1)), gates(parts.size()) {}
     void zero() {
         route.zero();
+        candidates.zero();
         expert.zero();
         z.zero();
         parts.zero();
         gates.zero();
     }
     int64_t bytes() const {
-        return route.bytes() + expert.bytes() + z.bytes() + parts.bytes() + gates.bytes();
+        return route.bytes() + candidates.bytes() + expert.bytes() + z.bytes() + parts.bytes() +
+               gates.bytes();
     }
 
     RouteScratch route;
+    CandidateScratch candidates;
     ExpertScratch expert;
     AlignedArray<float> z;             // (kRouterBlockTokens, E padded)
     AlignedArray<const float *> parts; // (K + 1)
@@ -63,6 +68,7 @@ public:
     PackedPlan(const moe_weights &w, const moe_options &options, std::unique_ptr<ThreadPool> pool)
         : Plan(w, options, pool->threads()), mk_(path_microkernels()), pool_(std::move(pool)),
           table_(make_router_table(w)), packed_(mk_, weights, *pool_),
+          candidates_(mk_, weights, table_, candidates_pay(w, max_tokens)),
           slice_(slice_tokens(w, max_tokens)), x_row_bytes_(mk_.row_bytes(packed_.shape.d_model)),
           x_rows_(static_cast<std::size_t>(slice_) * x_row_bytes_),
           x_scale_(static_cast<std::size_t>(slice_)),
@@ -72,7 +78,7 @@ public:
           single_(mk_, weights, packed_, table_, *pool_, timers) {
         lanes_.reserve(static_cast<std::size_t>(threads));
         for (int32_t i = 0; i < threads; ++i) {
-            lanes_.emplace_back(mk_, weights, packed_);
+            lanes_.emplace_back(mk_, weights, packed_, candidates_);
         }
         pool_->run([&](int32_t thread, int32_t) {
             lanes_[static_cast<std::size_t>(thread)].zero();
@@ -104,7 +110,7 @@ public:
         info->mr = one ? 1 : static_cast<int32_t>(mk_.mr);
         info->nr = static_cast<int32_t>(mk_.nr);
         info->kr = static_cast<int32_t>(mk_.kr);
-        info->weight_bytes = packed_.bytes();
+        info->weight_bytes = packed_.bytes() + candidates_.bytes();
         info->workspace_bytes = x_rows_.bytes() + x_scale_.bytes() + parts_.bytes() +
                                 buckets_.bytes() + single_.bytes() + ids.bytes() + gates.bytes() +
                                 lanes_.front().bytes() * threads;
@@ -155,10 +161,16 @@ private:
              t += kRouterBlockTokens) {
             const std::size_t block = std::min(kRouterBlockTokens, end - t);
             timers.enter(thread, MOE_PHASE_ROUTER);
-            router_rows(mk_, packed_, slice.x + t * d_model, block, lane.z.data(), stride);
-            for (std::size_t i = 0; i < block; ++i) {
-                route_row(mk_, table_, slice.x + (t + i) * d_model, lane.z.data() + i * stride,
-                          lane.route, slice.ids + (t + i) * top_k, slice.gates + (t + i) * top_k);
+            if (candidates_.ready() && candidates_pay(weights, slice.count)) {
+                candidates_.route(slice.x + t * d_model, block, lane.candidates, lane.route,
+                                  slice.ids + t * top_k, slice.gates + t * top_k);
+            } else {
+                router_rows(mk_, packed_, slice.x + t * d_model, block, lane.z.data(), stride);
+                for (std::size_t i = 0; i < block; ++i) {
+                    route_row(mk_, table_, slice.x + (t + i) * d_model, lane.z.data() + i * stride,
+                              lane.route, slice.ids + (t + i) * top_k,
+                              slice.gates + (t + i) * top_k);
+                }
             }
             timers.enter(thread, MOE_PHASE_QUANTIZE);
             for (std::size_t i = t; i < t + block; ++i) {
@@ -222,6 +234,7 @@ private:
     const std::unique_ptr<ThreadPool> pool_;
     const RouterTable table_;
     const PackedWeights packed_;
+    const CandidateRouter candidates_;
     const int32_t slice_; // tokens computed at once
     const std::size_t x_row_bytes_;
     AlignedArray<uint8_t> x_rows_; // (slice, x_row_bytes)

@@ -1,5 +1,6 @@
 // The AVX2 path's row of the table of microkernels.
 #include "../path.h"
+#include "candidates__avx2.h"
 #include "rows__avx2.h"
 
 namespace moe {
@@ -39,6 +40,7 @@ constexpr moe_microkernels make_table() {
     table.sum_squares = moe_f32_sum_squares__avx2;
     table.sigmoid_scores = moe_f32_sigmoid_scores__avx2;
     table.find_above = moe_f32_find_above__avx2;
+    table.candidates = &kCandidateKernels;
     return table;
 }
 
