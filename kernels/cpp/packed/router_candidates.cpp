@@ -17,11 +17,12 @@ constexpr double kLargestRow = 0x1p60;
 constexpr float kSmallestToken = 0x1p-30f;
 constexpr float kLargestToken = 0x1p60f;
 
-// Where candidates pay, measured on a Sapphire Rapids VM with AVX2 code, as time over that of
-// fp32 for all, 96 tokens, (E, D, K): (512, 512, 2) 0.75, (512, 2048, 8) 0.83, (128, 1024, 2) 0.87,
-// (512, 256, 4) 0.91, (256, 2048, 8) 0.93; not (256, 256, 2) 1.05 and (64, 2048, 2) 1.02: too few
-// products; (128, 2048, 8) 1.07: scoring the chosen again costs what is saved; (256, 7168, 8) 1.08:
-// the bound grows with D and leaves 15 candidates. With 6 tokens the first one is still 0.77.
+// Where candidates pay, measured on a busy Sapphire Rapids VM with AVX2 code, as CPU time over that
+// of fp32 for all (best of 60, one run a shape), 96 tokens, (E, D, K): (512, 512, 2) 0.76, (512,
+// 2048, 8) 0.83, (128, 1024, 2) 0.87, (512, 256, 4) 0.91, (256, 2048, 8) 0.93; not (256, 256, 2)
+// 1.05 and (64, 2048, 2) 1.02: too few products; (128, 2048, 8) 1.07: scoring the chosen again costs
+// what is saved; (256, 7168, 8) 1.08: the bound grows with D and leaves 15 candidates. With 6 tokens
+// the first one is 0.77.
 constexpr int64_t kMinRouterValues = int64_t{1} << 17;
 constexpr int32_t kMinExpertsPerChosen = 32;
 constexpr int32_t kMaxModel = 4096;
