@@ -10,6 +10,11 @@ from tests.kernels.layers import layer
 from tests.kernels.test_moe_bench import compile_cpp
 
 
+def core_without_plan():
+    """The core's sources but the plan API, of which a test makes its own."""
+    return [path for path in sorted((SOURCE_DIR / "cpp").glob("*.cpp")) if path.name != "plan.cpp"]
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """A library with the plan API and one variant, ``scalar``."""
@@ -86,9 +91,8 @@ def test_library_of_another_api_version_is_refused(tmp_path, library):
     text = (SOURCE_DIR / "cpp" / "plan.cpp").read_text()
     source.write_text(text.replace("return MOE_ABI_VERSION;", "return 999;"))
     cpp = SOURCE_DIR / "cpp"
-    others = [path for path in sorted(cpp.glob("*.cpp")) if path.name != "plan.cpp"]
     path = compile_cpp(
-        tmp_path / "old.so", source, *others, cpp / "variants" / "scalar.cpp",
+        tmp_path / "old.so", source, *core_without_plan(), cpp / "variants" / "scalar.cpp",
         flags=("-shared", "-fPIC"),
     )  # fmt: skip
     w, _ = layer()
@@ -113,7 +117,7 @@ def test_words_of_a_library_need_not_be_utf8(tmp_path):
         text.replace('"no variant of that name in this library"', '"nicht\\xe4\\nda"')
     )
     path = compile_cpp(
-        tmp_path / "latin.so", source, cpp / "parallel.cpp", cpp / "variants" / "scalar.cpp",
+        tmp_path / "latin.so", source, *core_without_plan(), cpp / "variants" / "scalar.cpp",
         flags=("-shared", "-fPIC"),
     )  # fmt: skip
     w, _ = layer()
@@ -128,7 +132,7 @@ def test_a_library_must_tell_its_threads(tmp_path):
     text = (cpp / "plan.cpp").read_text()
     source.write_text(text.replace("info->threads = plan->plan->threads;", "info->threads = -1;"))
     path = compile_cpp(
-        tmp_path / "minus.so", source, cpp / "parallel.cpp", cpp / "variants" / "scalar.cpp",
+        tmp_path / "minus.so", source, *core_without_plan(), cpp / "variants" / "scalar.cpp",
         flags=("-shared", "-fPIC"),
     )  # fmt: skip
     w, _ = layer()
