@@ -23,6 +23,7 @@ from moe_prof.collectors.perf_parse import parse
 from moe_prof.collectors.perf_reading import Form, Report
 from moe_prof.collectors.perf_refusals import refusal
 from moe_prof.collectors.process_group import Finished, run_group
+from moe_prof.collectors.toolrun import keeping_files
 from moe_prof.collectors.workload import WorkloadStatus, read_status, require_success, wrapped
 from moe_prof.errors import InputError, ToolError, UnavailableError, WorkloadError
 from moe_prof.rows import Status
@@ -200,7 +201,10 @@ def probe_events(events: Sequence[str] = EVENTS, *, perf: str = "perf") -> dict[
         UnavailableError: perf is missing or forbidden.
         ToolError: perf failed by itself.
     """
-    with tempfile.TemporaryDirectory(prefix="moe_prof_") as folder:
+    with (
+        keeping_files("a temporary folder"),
+        tempfile.TemporaryDirectory(prefix="moe_prof_") as folder,
+    ):
         result = run(
             ("true",), Path(folder), timeout_s=_PROBE_TIMEOUT_S, roi=False, events=events, perf=perf
         )

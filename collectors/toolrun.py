@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from moe_prof.collectors.base import ToolRun
@@ -96,3 +96,19 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=KILL_GRACE_S)
+
+
+@contextlib.contextmanager
+def keeping_files(place: str) -> Iterator[None]:
+    """Around a tool's run: raw files that cannot be kept are an error like any of the tool's.
+
+    Raises:
+        ToolError: a file in ``place`` could not be made, written or read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ToolError(
+            f"the files in {place} cannot be used: {error.strerror or error}; free some space, or "
+            "choose another folder"
+        ) from error

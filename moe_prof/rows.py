@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
+from moe_prof.streams import encodable
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -101,7 +103,8 @@ def to_frame(rows: Iterable[Row]) -> pd.DataFrame:
     """Rows as a pandas frame in tidy column order, missing values as pandas NA."""
     import pandas as pd  # noqa: PLC0415  (slow to import, and most commands need none)
 
-    frame = pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS))
+    records = [{name: _utf8(value) for name, value in asdict(row).items()} for row in rows]
+    frame = pd.DataFrame(records, columns=list(COLUMNS))
     for column in COLUMNS:
         if column in _NULLABLE_INT:
             frame[column] = frame[column].astype("Int64")
@@ -129,6 +132,11 @@ def to_json_record(row: Row) -> dict[str, object]:
     if row.value is not None and math.isinf(row.value):
         record |= {"value": None, "status": "out_of_bounds"}
     return record
+
+
+def _utf8(value: object) -> object:
+    """A text with ``?`` for what is no character, such as bytes of a path that are no UTF-8."""
+    return encodable(value, "utf-8") if isinstance(value, str) else value
 
 
 def _plain(value: object) -> object:

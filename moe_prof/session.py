@@ -18,7 +18,8 @@ import platform
 import secrets
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 FOLDER_VARIABLE = "MOE_PROF_SESSIONS"
 DEFAULT_FOLDER = "moe_prof_sessions"
+JOURNAL = "rows.jsonl"
+TABLE = "metrics.parquet"
 
 _RECORDED_VARIABLES = (
     "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "GOMP_SPINCOUNT", "NUMBA_NUM_THREADS",
@@ -71,7 +74,8 @@ class Session:
     """An open session that takes rows and raw files; use as a context manager.
 
     Leaving the block writes ``metrics.parquet`` and the final state: ``complete``, ``partial``
-    after Ctrl-C, ``failed`` after any other exception.
+    after Ctrl-C, ``failed`` after any other exception. A disk that fills up costs what is on disk,
+    not the rows in memory: ``trouble`` then says what is missing, "" otherwise.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -79,6 +83,7 @@ class Session:
         self.manifest = manifest
         self._started_s = time.monotonic()
         self._rows: list[Row] = []
+        self.trouble = ""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -93,10 +98,10 @@ class Session:
     def add(self, rows: Iterable[Row]) -> list[Row]:
         """Stamp rows with the run's id and write them through to disk; returns them."""
         stamped = [replace(row, run_id=self.manifest.run_id) for row in rows]
-        with (self.folder / "rows.jsonl").open("a", encoding="utf-8") as journal:
-            for row in stamped:
-                journal.write(json.dumps(asdict(row)) + "\n")
         self._rows.extend(stamped)
+        lines = "".join(json.dumps(asdict(row)) + "\n" for row in stamped)
+        with self.writing(), (self.folder / JOURNAL).open("a", encoding="utf-8") as journal:
+            journal.write(lines)
         return stamped
 
     def note(self, text: str) -> None:
@@ -106,7 +111,19 @@ class Session:
     def update(self, **changes: object) -> None:
         """Change manifest fields and write it."""
         self.manifest = replace(self.manifest, **changes)  # type: ignore[arg-type]
-        _write_manifest(self.folder, self.manifest)
+        with self.writing():
+            _write_manifest(self.folder, self.manifest)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Around whatever is written into the folder: a failure is kept as the trouble."""
+        try:
+            yield
+        except OSError as error:
+            self.trouble = self.trouble or (
+                f"the session in {self.folder} is incomplete: {error.strerror or error}; "
+                "free some space, or name another folder with --output"
+            )
 
     def __enter__(self) -> Session:
         return self
@@ -121,13 +138,22 @@ class Session:
             self.finish("partial" if self.manifest.state == "partial" else "complete")
             return
         self.finish("partial" if isinstance(error, KeyboardInterrupt) else "failed")
-        if any(row.value is not None for row in self._rows):
+        if self.trouble:
+            error.add_note(self.trouble)
+        elif any(row.value is not None for row in self._rows):
             error.add_note(f"what was measured so far is in {self.folder}")
 
     def finish(self, state: str) -> None:
-        """Write the rows as parquet and the final state."""
-        to_frame(self._rows).to_parquet(self.folder / "metrics.parquet", index=False)
-        self.update(state=state, elapsed_s=round(time.monotonic() - self._started_s, 3))
+        """Write the rows as parquet and the final state; interrupted in that, ``partial``."""
+        try:
+            with self.writing():
+                _write_table(self.folder / TABLE, self._rows)
+        except KeyboardInterrupt as error:
+            error.add_note(f"what was measured is in {self.folder}")
+            state = "partial"
+            raise
+        finally:
+            self.update(state=state, elapsed_s=round(time.monotonic() - self._started_s, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +237,7 @@ def load(folder: str | Path) -> SavedSession:
         data: Any = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} is not a session: it has no manifest.json") from None
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path / 'manifest.json'} cannot be read: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("schema"), int):
         raise InputError(f"{path / 'manifest.json'} is not a moe_prof manifest")
@@ -227,19 +253,28 @@ def load(folder: str | Path) -> SavedSession:
 
 
 def _load_rows(path: Path) -> list[Row]:
-    parquet, journal = path / "metrics.parquet", path / "rows.jsonl"
-    if parquet.exists():
+    table, journal = path / TABLE, path / JOURNAL
+    if table.exists():
         import pandas as pd  # noqa: PLC0415  (slow to import)
 
-        return from_frame(pd.read_parquet(parquet))
-    if not journal.exists():
-        return []
-    rows = []
-    for line in journal.read_text(encoding="utf-8").splitlines():
         try:
+            return from_frame(pd.read_parquet(table))
+        except (OSError, TypeError, ValueError) as error:
+            if not journal.exists():
+                raise InputError(f"{table} cannot be read: {error}") from error
+    return _journal_rows(journal) if journal.exists() else []
+
+
+def _journal_rows(journal: Path) -> list[Row]:
+    rows = []
+    try:
+        lines = journal.read_text(encoding="utf-8", errors="replace").splitlines()
+        for line in lines:
             rows.append(from_record(json.loads(line)))
-        except json.JSONDecodeError:
-            break  # the run was killed in the middle of this last line
+    except json.JSONDecodeError:
+        return rows  # the run was killed in the middle of this last line
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError(f"{journal} cannot be read: {error}") from error
     return rows
 
 
@@ -248,6 +283,16 @@ def _write_manifest(folder: Path, manifest: Manifest) -> None:
     temporary = folder / "manifest.json.tmp"
     temporary.write_text(json.dumps(asdict(manifest), indent=1) + "\n", encoding="utf-8")
     temporary.replace(target)
+
+
+def _write_table(path: Path, rows: Sequence[Row]) -> None:
+    """All rows or no file: a table that was cut off would hide the journal."""
+    temporary = path.with_suffix(".tmp")
+    try:
+        to_frame(rows).to_parquet(temporary, index=False)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _tupled(value: Any) -> Any:  # noqa: ANN401  (any JSON value)

@@ -7,7 +7,7 @@ into an exit code.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +15,8 @@ from rich.console import RenderableType
 
 from moe_prof.progress import Progress
 from moe_prof.rows import Row
+
+EXIT_ERROR = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,15 @@ class Result:
     session: Path | None = None
     exit_code: int = 0
     errors: tuple[str, ...] = ()
+
+
+def with_trouble(result: Result, trouble: str) -> Result:
+    """The result with an error, and exit code 1 at least, where its session could not be kept."""
+    if not trouble:
+        return result
+    return replace(
+        result, exit_code=result.exit_code or EXIT_ERROR, errors=(*result.errors, trouble)
+    )
 
 
 class Command(Protocol):

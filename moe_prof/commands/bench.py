@@ -6,7 +6,7 @@ import argparse
 
 from moe_prof import machine, session, toolversions
 from moe_prof.collectors import builtin
-from moe_prof.commands.base import Result
+from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, why_not, workload_from
 from moe_prof.measure import Measurement, Request, measure
@@ -62,13 +62,14 @@ class Bench:
         ) as opened:
             measurement = measure(request, progress, folder=opened.raw)
             rows = opened.add(_rows(measurement, workload))
-            write_suite(measurement, workload.scenario, opened.raw)
+            with opened.writing():
+                write_suite(measurement, workload.scenario, opened.raw)
             for note in measurement.notes:
                 opened.note(note)
             if measurement.interrupted:
                 opened.update(state="partial")
         exit_code, errors = _outcome(measurement)
-        return Result(
+        result = Result(
             rows=tuple(rows),
             body=bench_body(measurement, workload.scenario, workload.left_out),
             machine=facts.as_dict(),
@@ -76,6 +77,7 @@ class Bench:
             exit_code=exit_code,
             errors=errors,
         )
+        return with_trouble(result, opened.trouble)
 
 
 def _with_baseline(variants: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from rich.text import Text
 from moe_prof import session as sessions
 from moe_prof import toolversions
 from moe_prof.analysis.query import RowIndex
-from moe_prof.commands.base import Result
+from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
 from moe_prof.deadline import Deadline
@@ -68,7 +68,8 @@ class CountersCommand:
             if not counters.has_hardware:
                 run.simulated()  # first: perf's software events are the lesser part then
             run.perf()
-            return run.result()
+            result = run.result()
+        return with_trouble(result, session.trouble)
 
 
 @dataclass

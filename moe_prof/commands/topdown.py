@@ -17,7 +17,7 @@ from moe_prof.analysis.roofline import Floor
 from moe_prof.analysis.work import count_work
 from moe_prof.collectors import builtin
 from moe_prof.collectors.simulate import SimulatedCounts
-from moe_prof.commands.base import Result
+from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
 from moe_prof.deadline import Deadline
@@ -83,7 +83,8 @@ class Topdown:
         ) as session:
             run = _Run(work, machine, session, progress, deadline, args.max_time_s, args.repeat)
             run.all()
-            return run.result()
+            result = run.result()
+        return with_trouble(result, session.trouble)
 
 
 @dataclass
@@ -194,7 +195,8 @@ class _Run:
         request = self._request(self._jobs(), TIMING_SHARE)
         self.measurement = measure(request, self.progress, folder=self.session.raw / "timing")
         self.session.add(builtin.timing_rows(self.measurement, self.work.scenario))
-        write_suite(self.measurement, self.work.scenario, self.session.raw)
+        with self.session.writing():
+            write_suite(self.measurement, self.work.scenario, self.session.raw)
         self._note(
             *self.measurement.notes,
             *(f"{t.variant}: {t.note}" for t in self.measurement.timings if t.note),

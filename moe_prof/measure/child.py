@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 import moe_prof
-from moe_prof.errors import ToolError
+from moe_prof.errors import ToolError, WorkloadError
 
 CHUNK_BYTES = 1 << 16
 TAIL_BYTES = 4096
@@ -91,6 +91,7 @@ class Child:
 
         Raises:
             TimeoutError: no whole line arrived in time.
+            WorkloadError: the line is no event: something else writes into the child's pipe.
         """
         deadline_s = time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
@@ -102,7 +103,12 @@ class Child:
                 return None
             self._buffer += chunk
         line, self._buffer = self._buffer.split(b"\n", 1)
-        event: dict[str, Any] = json.loads(line)
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict) or "event" not in event:
+            raise WorkloadError(f"it wrote into a pipe that is not its own: {line[:40]!r}")
         return event
 
     def wait(self, timeout_s: float) -> None:

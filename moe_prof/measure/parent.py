@@ -10,6 +10,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +90,12 @@ def measure(
         BuildError: the kernels cannot be built.
         UsageError: the request cannot be met (memory, plan factory).
         WorkloadError: a worker died before any variant was at hand.
+        MoeProfError: there is no temporary folder, or it is full.
     """
-    with tempfile.TemporaryDirectory(prefix="moe_prof-") as scratch:
-        run = _Run(request, "time", progress, Path(scratch))
+    with _scratch_folder() as scratch:
+        run = _Run(request, "time", progress, scratch)
         run.guarded()
-        _keep_logs(Path(scratch), folder)
+        run.keep_logs(folder)
     return run.measurement()
 
 
@@ -105,13 +108,14 @@ def measure_phases(
         BuildError: the kernels cannot be built.
         UsageError: the request cannot be met.
         WorkloadError: a worker died before any variant was at hand.
+        MoeProfError: there is no temporary folder, or it is full.
         KeyboardInterrupt: Ctrl-C, after the worker has been ended.
     """
-    with tempfile.TemporaryDirectory(prefix="moe_prof-") as scratch:
-        run = _Run(request, "phases", progress, Path(scratch))
+    with _scratch_folder() as scratch:
+        run = _Run(request, "phases", progress, scratch)
         run.drop_python()
         run.guarded()
-        _keep_logs(Path(scratch), folder)
+        run.keep_logs(folder)
     if run.interrupted:
         raise KeyboardInterrupt
     return tuple(record.phase_times() for record in run.records.values())
@@ -155,6 +159,18 @@ class _Run:
         for name, record in self.records.items():
             if _is_python(name) and self._request.plan_factory == DEFAULT_FACTORY:
                 record.drop("unavailable", f"{name}: phase timers exist in C++ variants only")
+
+    def keep_logs(self, folder: Path | None) -> None:
+        """Copy what the workers printed, where they printed anything."""
+        printed = [log for log in sorted(self._scratch.glob("worker-*.log")) if log.stat().st_size]
+        if folder is None or not printed:
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for log in printed:
+                shutil.copy(log, folder / log.name)
+        except OSError as error:
+            self._notes.append(f"what the workers printed is not kept: {error.strerror or error}")
 
     def measurement(self) -> Measurement:
         """What has been measured."""
@@ -260,6 +276,10 @@ class _Run:
             if blame == "no_time" and self._clock.left_s <= 0:
                 raise OutOfTimeError from None
             self._lose(blame, self._late_text(blame, limit_s))
+            return None
+        except WorkloadError as error:
+            child.kill()
+            self._lose("crashed", f"during {self._step} {error}")
             return None
         if event is None:
             child.wait(CLOSE_S)
@@ -383,14 +403,17 @@ def _is_python(variant: str) -> bool:
     return variant in BY_NAME and BY_NAME[variant].language == "numba"
 
 
-def _keep_logs(scratch: Path, folder: Path | None) -> None:
-    """Copy what the workers printed, where they printed anything."""
-    printed = [log for log in sorted(scratch.glob("worker-*.log")) if log.stat().st_size]
-    if folder is None or not printed:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for log in printed:
-        shutil.copy(log, folder / log.name)
+@contextmanager
+def _scratch_folder() -> Iterator[Path]:
+    """A temporary folder for what parent and workers exchange."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="moe_prof-") as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise MoeProfError(
+            f"the temporary folder cannot be used: {error.strerror or error}; free some space, or "
+            "set TMPDIR to a folder that can be written"
+        ) from error
 
 
 def _error(event: dict[str, Any]) -> MoeProfError:

@@ -12,6 +12,7 @@ from moe_prof.collectors.perf_collect import Collected, collect_counters, collec
 from moe_prof.collectors.perf_reading import take_apart
 from moe_prof.collectors.perf_rows import Labels
 from moe_prof.collectors.perf_topdown_plan import Facts
+from moe_prof.collectors.toolrun import keeping_files
 from moe_prof.errors import ToolError, UnavailableError
 from moe_prof.kernels import driver
 from moe_prof.machine import Machine
@@ -94,9 +95,10 @@ def count(target: Target, counters: Counters, *, folder: Path, timeout_s: float)
         ToolError: perf failed.
         WorkloadError: the workload crashed or did not end in time.
     """
-    collected = collect_counters(
-        _command(target), folder, _labels(target), timeout_s=timeout_s, events=counters.events
-    )
+    with keeping_files(str(folder)):
+        collected = collect_counters(
+            _command(target), folder, _labels(target), timeout_s=timeout_s, events=counters.events
+        )
     forwards = driver.parse_result(collected.run.stdout).iterations
     rows = [_per_forward(row, forwards) for row in plainly_named(collected.rows)]
     macs = layer_macs(target.scenario)
@@ -124,9 +126,10 @@ def topdown(target: Target, counters: Counters, *, folder: Path, timeout_s: floa
     """
     if counters.facts is None:
         raise UnavailableError(counters.topdown_reason)
-    collected = collect_topdown(
-        _command(target), folder, _labels(target), facts=counters.facts, timeout_s=timeout_s
-    )
+    with keeping_files(str(folder)):
+        collected = collect_topdown(
+            _command(target), folder, _labels(target), facts=counters.facts, timeout_s=timeout_s
+        )
     nodes = [row for row in collected.rows if row.level is not None and row.value is not None]
     found = {row.metric for row in nodes}
     lacking = [

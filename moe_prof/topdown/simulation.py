@@ -15,6 +15,7 @@ from moe_prof.collectors import callgrind
 from moe_prof.collectors.cache_geometry import CacheSizes, cache_sizes
 from moe_prof.collectors.scheduling_models import Target
 from moe_prof.collectors.simulate import SimulatedCounts, collect_simulated
+from moe_prof.collectors.toolrun import keeping_files
 from moe_prof.errors import MoeProfError, UnavailableError
 from moe_prof.kernels import driver, selection
 from moe_prof.kernels.features import BY_NAME as PATHS
@@ -154,19 +155,20 @@ def _one(
         timeout_s = min(timeout_s, end_s - time.monotonic())
     if timeout_s <= 0:
         raise UnavailableError("the time limit was reached before its simulation began")
-    folder.mkdir(parents=True, exist_ok=True)
-    core = machine.microarchitecture
-    return collect_simulated(
-        driver.find_driver(job.variant, isa=job.isa).program,
-        scenario,
-        job.variant,
-        job.isa,
-        caches=caches,
-        target=Target(machine.architecture, core.compiler_name if core is not None else None),
-        iterations=1,
-        timeout_s=timeout_s,
-        folder=folder,
-        seed=seed,
-        tokens_simulated=tokens_to_simulate(scenario, job.variant),
-        isa_features=path_features(job.isa, cpu),
-    )
+    with keeping_files(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+        core = machine.microarchitecture
+        return collect_simulated(
+            driver.find_driver(job.variant, isa=job.isa).program,
+            scenario,
+            job.variant,
+            job.isa,
+            caches=caches,
+            target=Target(machine.architecture, core.compiler_name if core is not None else None),
+            iterations=1,
+            timeout_s=timeout_s,
+            folder=folder,
+            seed=seed,
+            tokens_simulated=tokens_to_simulate(scenario, job.variant),
+            isa_features=path_features(job.isa, cpu),
+        )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from moe_prof.collectors.toolrun import run_tool
+from moe_prof.collectors.toolrun import keeping_files, run_tool
 from moe_prof.errors import ToolError
 
 
@@ -102,3 +102,10 @@ def _ends(pid: int) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def test_files_that_cannot_be_kept_are_the_tools_error(tmp_path):
+    """A full disk is told as one, with the folder."""
+    with pytest.raises(ToolError, match=r"files in raw cannot be used: No space left on device; "):
+        with keeping_files("raw"):
+            raise OSError(28, "No space left on device")

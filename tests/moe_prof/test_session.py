@@ -1,6 +1,8 @@
 """Sessions: written through, read back, also when a run ends early."""
 
+import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +109,98 @@ def test_environment_that_matters_is_recorded(tmp_path, monkeypatch):
     environment = make(tmp_path / "s").manifest.environment
     assert environment["OMP_NUM_THREADS"] == "7"
     assert "HOME" not in environment
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """From now on the disk takes nothing, as on a full device."""
+
+    def fill():
+        def refuse(*args, **kwargs):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "open", refuse)
+        monkeypatch.setattr(Path, "write_text", refuse)
+        monkeypatch.setattr(session, "_write_table", refuse)
+
+    return fill
+
+
+def test_full_disk_keeps_the_rows_in_memory(tmp_path, full):
+    """What was measured can still be printed; the trouble is told once, with the cause."""
+    with make(tmp_path / "s") as opened:
+        full()
+        opened.add([ROW])
+        opened.note("x")
+    assert len(opened.rows) == 1
+    assert opened.trouble == (
+        f"the session in {tmp_path / 's'} is incomplete: No space left on device; free some "
+        "space, or name another folder with --output"
+    )
+
+
+def test_full_disk_is_told_with_another_error(tmp_path, full):
+    """An error that ends the run is not hidden by the disk's."""
+    with pytest.raises(MoeProfError, match="broken") as caught, make(tmp_path / "s") as opened:
+        full()
+        opened.add([ROW])
+        raise MoeProfError("broken")
+    assert caught.value.__notes__ == [opened.trouble]
+
+
+def test_a_good_disk_is_no_trouble(tmp_path):
+    """Nothing is told where all was written."""
+    with make(tmp_path / "s") as opened:
+        opened.add([ROW])
+    assert opened.trouble == ""
+
+
+def test_interrupt_while_the_table_is_written(tmp_path, monkeypatch):
+    """The session is partial then, and its rows are in the journal."""
+
+    def stop(path, rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught, make(tmp_path / "s") as opened:
+        opened.add([ROW])
+        monkeypatch.setattr(session, "_write_table", stop)
+    assert str(tmp_path / "s") in caught.value.__notes__[0]
+    saved = load(tmp_path / "s")
+    assert (saved.manifest.state, len(saved.rows)) == ("partial", 1)
+
+
+def test_a_table_that_was_cut_off_is_read_from_the_journal(tmp_path):
+    """As after a crash of the machine."""
+    with make(tmp_path / "s") as opened:
+        opened.add([ROW])
+    table = tmp_path / "s" / "metrics.parquet"
+    table.write_bytes(table.read_bytes()[:40])
+    assert len(load(tmp_path / "s").rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("manifest.json", b"\xff\xfe"),
+        ("manifest.json", b"[]"),
+        ("manifest.json", b'{"schema": 1}'),
+        ("rows.jsonl", b'{"metric": "time"}\n'),
+        ("rows.jsonl", b"[]\n"),
+    ],
+)
+def test_damaged_files_are_one_clear_error(tmp_path, name, content):
+    """The file is named."""
+    with make(tmp_path / "s"):
+        pass
+    (tmp_path / "s" / "metrics.parquet").unlink()
+    (tmp_path / "s" / name).write_bytes(content)
+    with pytest.raises(InputError, match=name):
+        load(tmp_path / "s")
+
+
+def test_words_that_are_no_utf8_can_be_kept(tmp_path):
+    """A library's path may be any bytes; the row is kept and read back."""
+    with make(tmp_path / "s") as opened:
+        opened.add([dataclasses.replace(ROW, variant="./\udcff.so")])
+    assert opened.trouble == ""
+    assert len(load(tmp_path / "s").rows) == 1

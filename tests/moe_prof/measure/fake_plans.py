@@ -1,12 +1,13 @@
 """Plans without kernels for the tests of measuring; a plan's name says how it misbehaves.
 
-``good`` answers as the oracle does; ``NAME-at-STEP`` does NAME (crash, hang, raise, lack, exit) at
-STEP (prepare, forward, time, timers, close); ``wrong`` is off by a factor, ``nan`` gives NaN,
-``drifts`` is right once; ``slow`` takes real time, ``compiles`` takes long to prepare in the first
-process, ``sluggish...`` takes long for its first forward, ``disturbed`` waits long in its first
-window of phase timers. All other times are invented, so that the tests are fast.
+``good`` answers as the oracle does; ``NAME-at-STEP`` does NAME (crash, hang, raise, lack, exit,
+scribble) at STEP (prepare, forward, time, timers, close); ``wrong`` is off by a factor, ``nan``
+gives NaN, ``drifts`` is right once; ``slow`` takes real time, ``compiles`` takes long to prepare in
+the first process, ``sluggish...`` takes long for its first forward, ``disturbed`` waits long in its
+first window of phase timers. All other times are invented, so that the tests are fast.
 """
 
+import contextlib
 import os
 import signal
 import time
@@ -36,6 +37,10 @@ def misbehave(deed):
         raise UnavailableError("this machine lacks it")
     elif deed == "exit":
         raise SystemExit("out of luck")
+    elif deed == "scribble":  # into every pipe and file that it can find
+        for descriptor in range(3, 16):
+            with contextlib.suppress(OSError):
+                os.write(descriptor, b"hello\n")
 
 
 class FakePlan:

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from moe_prof.errors import UsageError, WorkloadError
+from moe_prof.errors import MoeProfError, UsageError, WorkloadError
 from moe_prof.measure import measure, measure_phases, parent
 from moe_prof.measure.child import ending_text
 from moe_prof.measure.results import DEFAULT_FACTORY
@@ -93,6 +93,33 @@ def test_uncaught_exception_is_attributed(request_for):
         "its process ended during verify: exit status 1; it last said: out of luck"
     )
     assert good.trusted
+
+
+def test_a_plan_that_writes_into_foreign_pipes(request_for):
+    """What it writes there is taken for no event; the others go on."""
+    crashed, good = measure(request_for("scribble-at-forward", "good")).timings
+    assert crashed.status == "crashed"
+    assert crashed.reason == "during verify it wrote into a pipe that is not its own: b'hello'"
+    assert good.trusted
+
+
+def test_no_temporary_folder_is_one_clear_error(request_for, monkeypatch):
+    """Where there is none, or it is full."""
+
+    def refuse(**kwargs):
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(parent.tempfile, "TemporaryDirectory", refuse)
+    with pytest.raises(MoeProfError, match=r"No usable temporary directory found; .* set TMPDIR"):
+        measure(request_for("good"))
+
+
+def test_logs_that_cannot_be_kept_cost_no_result(request_for, tmp_path):
+    """A note says so."""
+    (tmp_path / "file").write_text("in the way")
+    found = measure(request_for("exit-at-forward", "good"), folder=tmp_path / "file" / "raw")
+    assert found.timings[1].trusted
+    assert "what the workers printed is not kept: Not a directory" in found.notes
 
 
 def test_hang_is_ended(request_for):
