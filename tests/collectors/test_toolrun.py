@@ -106,6 +106,8 @@ def _ends(pid: int) -> bool:
 
 def test_files_that_cannot_be_kept_are_the_tools_error(tmp_path):
     """A full disk is told as one, with the folder."""
-    with pytest.raises(ToolError, match=r"files in raw cannot be used: No space left on device; "):
-        with keeping_files("raw"):
-            raise OSError(28, "No space left on device")
+    with (
+        pytest.raises(ToolError, match=r"files in raw cannot be used: No space left on device; "),
+        keeping_files("raw"),
+    ):
+        raise OSError(28, "No space left on device")
