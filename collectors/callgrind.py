@@ -84,7 +84,12 @@ def availability() -> Availability:
         return Availability(NAME, False, "valgrind is not installed", INSTALL)
     try:
         answer = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=20, check=False
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Availability(NAME, False, f"valgrind does not start: {error}", INSTALL)

@@ -9,6 +9,7 @@ the compiler believes in but the kernel or the hypervisor forbids is recorded wi
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -25,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+import psutil
+
 from moe_prof.errors import BuildError, UsageError
 from moe_prof.kernels.compiler import Compiler, find_cmake, find_compiler, find_ninja
 from moe_prof.kernels.elf import foreign_reason
@@ -37,7 +40,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SOURCE_DIR = Path(__file__).resolve().parent
 _SOURCE_SUFFIXES = {".cpp", ".h", ".map", ".txt", ".c", ".S"}
 _MANIFEST = "build.json"
-_MANIFEST_SCHEMA = 1
+_MANIFEST_SCHEMA = 2
 _PROBE_ARGS = ("3", "33", "31", "5", "2", "1", "--benchmark")
 _PROBE_TIMEOUT_S = 60
 
@@ -90,6 +93,11 @@ class Build:
         """The library with the timing loop and the machine probes."""
         return self.folder / "libmoe_support.so"
 
+    def artifacts(self) -> tuple[Path, ...]:
+        """Every file that is loaded or run."""
+        paths = [path for isa in self.isas for path in (self.library(isa), self.driver(isa))]
+        return (self.support, self.front, *paths)
+
     def _check(self, isa: str) -> None:
         if isa not in self.isas:
             reason = self.unusable.get(isa, "unknown path")
@@ -100,12 +108,19 @@ class Build:
 
 
 def cache_root() -> Path:
-    """The folder of all builds (it may not exist yet)."""
+    """The folder of all builds (it may not exist yet).
+
+    Raises:
+        BuildError: it lies in a home folder that this user does not have.
+    """
     chosen = os.environ.get("MOE_PROF_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "moe_prof"
+    try:
+        if chosen:
+            return Path(chosen).expanduser()
+        return (Path(base) if base else Path.home() / ".cache") / "moe_prof"
+    except RuntimeError as error:
+        raise BuildError(f"no build cache: {error}; set MOE_PROF_CACHE to a folder") from error
 
 
 def build(kind: Kind = "release", progress: Progress = SILENT) -> Build:
@@ -168,26 +183,42 @@ def _sources() -> list[Path]:
 
 
 def _open(folder: Path, progress: Progress) -> Build | None:
-    """The build in the folder, None when there is none, an unfinished or a foreign one."""
+    """The build in the folder, None when there is none, an unfinished, damaged or foreign one."""
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text())
-    except (OSError, ValueError):
-        return None
-    if manifest.get("schema") != _MANIFEST_SCHEMA:
-        return None
-    found = Build(
-        kind=manifest["kind"], folder=folder, isas=tuple(manifest["isas"]),
-        unusable=dict(manifest["unusable"]), compiler=manifest["compiler"],
-        openmp=bool(manifest["openmp"]),
-    )  # fmt: skip
-    artifacts = [found.support, found.front]
-    artifacts += [path for isa in found.isas for path in (found.library(isa), found.driver(isa))]
-    for path in artifacts:
-        reason = foreign_reason(path) if path.is_file() else f"{path} is missing"
-        if reason is not None:
-            progress.step(f"cached kernels cannot be used: {reason}; building again", slow=True)
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        if manifest["schema"] != _MANIFEST_SCHEMA:
             return None
+        found = Build(
+            kind=manifest["kind"], folder=folder, isas=tuple(manifest["isas"]),
+            unusable=dict(manifest["unusable"]), compiler=manifest["compiler"],
+            openmp=bool(manifest["openmp"]),
+        )  # fmt: skip
+        digests = dict(manifest["digests"])
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    reasons = (_damage(path, digests.get(path.name)) for path in found.artifacts())
+    reason = next((reason for reason in reasons if reason), "")
+    if reason:
+        progress.step(f"cached kernels cannot be used: {reason}; building again", slow=True)
+        return None
     return found
+
+
+def _damage(path: Path, digest: str | None) -> str:
+    """Why an artifact is not what was built here, "" when it is: loading another may crash."""
+    try:
+        reason = foreign_reason(path)
+        if reason is None and _digest(path) != digest:
+            reason = f"{path} has changed since it was built"
+    except OSError as error:
+        reason = f"{path}: {error.strerror}"
+    if reason is None and path.suffix != ".so" and not os.access(path, os.X_OK):
+        reason = f"{path} may not be executed"
+    return reason or ""
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @contextmanager
@@ -200,16 +231,25 @@ def _lock(path: Path) -> Iterator[None]:
 
 def _make(kind: Kind, compiler: Compiler, folder: Path, progress: Progress) -> None:
     """Configure, compile, try the drivers, write the manifest, move into place."""
+    for left_over in folder.parent.glob(f"{folder.name}.*/"):  # by a build that was killed
+        shutil.rmtree(left_over, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
         with progress.task(f"building the C++ kernels ({kind}, first use) ...", slow=True):
             manifest = _compile(kind, compiler, scratch, folder)
         (scratch / _MANIFEST).write_text(json.dumps(manifest, indent=1))
-        if folder.exists():
-            shutil.rmtree(folder)
+        _remove(folder)
         scratch.rename(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    """Make room for a folder, whatever is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _compile(kind: Kind, compiler: Compiler, scratch: Path, folder: Path) -> dict[str, object]:
@@ -225,13 +265,16 @@ def _compile(kind: Kind, compiler: Compiler, scratch: Path, folder: Path) -> dic
     _run([str(cmake), "--build", str(scratch)], text, log)
     shutil.rmtree(scratch / "CMakeFiles", ignore_errors=True)  # objects, half of the size
     isas, unusable = _try_paths(scratch)
+    openmp = (scratch / "openmp.txt").read_text(encoding="utf-8").strip() == "ON"
+    made = Build(kind, scratch, tuple(isas), unusable, compiler.version, openmp)
     return {
         "schema": _MANIFEST_SCHEMA,
         "kind": kind,
         "isas": isas,
         "unusable": unusable,
         "compiler": compiler.version,
-        "openmp": (scratch / "openmp.txt").read_text().strip() == "ON",
+        "openmp": openmp,
+        "digests": {path.name: _digest(path) for path in made.artifacts()},
     }
 
 
@@ -254,15 +297,29 @@ def _run(argv: list[str], log_text: str, log: Path) -> str:
     # Flags come from CMakeLists.txt alone: CXXFLAGS could vectorize the baseline or raise its ISA.
     env = {k: v for k, v in os.environ.items() if k not in ("CXXFLAGS", "CFLAGS")}
     env |= {"LC_ALL": "C", "CLICOLOR_FORCE": "0"}
-    done = subprocess.run(
+    with subprocess.Popen(
         argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    log_text += f"$ {shlex.join(argv)}\n{done.stdout}\n"
-    if done.returncode != 0:
-        log.write_text(log_text)
-        raise BuildError(f"the C++ kernels did not build: {first_errors(done.stdout)} (log: {log})")
+        errors="replace", stdin=subprocess.DEVNULL, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            output, _ = process.communicate()
+        except BaseException:  # Ctrl-C: the compilers that ninja started must end as well
+            _kill_tree(process.pid)
+            raise
+    log_text += f"$ {shlex.join(argv)}\n{output}\n"
+    if process.returncode != 0:
+        log.write_text(log_text, encoding="utf-8")
+        raise BuildError(f"the C++ kernels did not build: {first_errors(output)} (log: {log})")
     return log_text
+
+
+def _kill_tree(pid: int) -> None:
+    """End a process and all below it, wherever its process groups are."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        top = psutil.Process(pid)
+        for process in (top, *top.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def first_errors(output: str, limit: int = 2) -> str:
@@ -301,7 +358,8 @@ def _probe(driver: Path) -> str | None:
     try:
         with tempfile.TemporaryDirectory() as folder:  # the gprof build leaves a gmon.out
             done = subprocess.run(
-                [str(driver), *_PROBE_ARGS], capture_output=True, text=True, cwd=folder,
+                [str(driver), *_PROBE_ARGS], capture_output=True, text=True, errors="replace",
+                cwd=folder,
                 timeout=_PROBE_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
             )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -44,7 +44,10 @@ def find_compiler() -> Compiler:
     """
     wish = os.environ.get("CXX", "").strip()
     if wish:
-        argv = tuple(shlex.split(wish))
+        try:
+            argv = tuple(shlex.split(wish))
+        except ValueError as error:
+            raise BuildError(f"CXX={wish}: {error}; {INSTALL_HINT}") from error
         if shutil.which(argv[0]) is None:
             raise BuildError(f"CXX={wish}: no such program; {INSTALL_HINT}")
         return _ask_version(argv)
@@ -78,8 +81,9 @@ def find_ninja() -> Path:
 def _ask_version(argv: tuple[str, ...]) -> Compiler:
     try:
         done = subprocess.run(
-            [*argv, "--version"], capture_output=True, text=True, timeout=60, check=False
-        )
+            [*argv, "--version"], capture_output=True, text=True, errors="replace", timeout=60,
+            check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"the compiler {shlex.join(argv)} cannot be run: {error}") from error
     if done.returncode != 0:

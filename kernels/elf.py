@@ -1,16 +1,25 @@
-"""Which architecture an ELF file is for, so that a foreign binary is named and never run.
+"""Which architecture an ELF file is for, and whether it is whole, before it is loaded or run.
 
-Source: the ELF specification's file header (e_ident, e_machine at offset 18).
+A foreign binary is named and never run; loading one that was cut off would kill the process.
+
+Source: the ELF specification: the file header (e_ident, e_machine at offset 18) and the program
+headers (p_offset and p_filesz tell where a segment's bytes lie).
 """
 
 from __future__ import annotations
 
 import platform
+import struct
 import sys
 from pathlib import Path
 
 _MACHINES = {3: "i686", 22: "s390x", 21: "ppc64", 40: "arm", 62: "x86_64", 183: "aarch64",
              243: "riscv", 258: "loongarch64"}  # fmt: skip
+_HEADER_BYTES = 64
+_LAYOUTS = {1: ("I", 28, 42, 4, 16, 32), 2: ("Q", 32, 54, 8, 32, 56)}
+"""By class (32 or 64 bits): format of an offset; where in the file header the place of the program
+headers and their size and number stand; where in a program header the segment's offset and size
+stand, and how long one is at least."""
 
 
 def machine_of(path: Path) -> str | None:
@@ -34,7 +43,7 @@ def machine_of(path: Path) -> str | None:
 
 
 def foreign_reason(path: Path) -> str | None:
-    """Why ``path`` cannot be loaded or run here, None when its architecture is this machine's.
+    """Why ``path`` cannot be loaded or run here, None when it is whole and for this machine.
 
     Raises:
         OSError: the file cannot be read.
@@ -45,4 +54,32 @@ def foreign_reason(path: Path) -> str | None:
         return f"{path} is not an ELF file"
     if found != here and sys.platform == "linux":
         return f"{path} is built for {found}, this machine is {here}"
-    return None
+    return f"{path} is cut off" if is_cut_off(path) else None
+
+
+def is_cut_off(path: Path) -> bool:
+    """Whether an ELF file ends before its segments do.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+        layout = _LAYOUTS.get(header[4]) if len(header) == _HEADER_BYTES else None
+        if layout is None:
+            return True
+        order = "<" if header[5] == 1 else ">"
+        word, place_at, count_at, offset_at, length_at, least = layout
+        (table,) = struct.unpack_from(order + word, header, place_at)
+        entry, number = struct.unpack_from(order + "HH", header, count_at)
+        if table + entry * number > size or (number and entry < least):
+            return True
+        file.seek(table)
+        entries = file.read(entry * number)
+    ends = (
+        struct.unpack_from(order + word, entries, at + offset_at)[0]
+        + struct.unpack_from(order + word, entries, at + length_at)[0]
+        for at in range(0, entry * number, entry or 1)
+    )
+    return any(end > size for end in ends)

@@ -70,7 +70,7 @@ def parse_cpuinfo(text: str, machine: str) -> CpuFeatures:
 def read_cpu() -> CpuFeatures:
     """Features of this machine's first CPU; no flags where /proc/cpuinfo cannot be read."""
     try:
-        text = CPUINFO.read_text()
+        text = CPUINFO.read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
     return parse_cpuinfo(text, platform.machine())

@@ -62,7 +62,7 @@ def check_memory(what: str, needed_bytes: int) -> None:
 def _cgroup_free_bytes(root: Path) -> list[int]:
     """Free bytes of every limited control group (v1 and v2) above this process."""
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
     free = []
@@ -97,7 +97,7 @@ def _group_free_bytes(folder: Path, limit_name: str, usage_name: str) -> int | N
 
 def _droppable_bytes(stat: Path) -> int:
     try:
-        lines = stat.read_text().splitlines()
+        lines = stat.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
         return 0
     values = dict(line.split(maxsplit=1) for line in lines if " " in line)
@@ -107,7 +107,7 @@ def _droppable_bytes(stat: Path) -> int:
 def _read_number(path: Path) -> int | None:
     """The file's number; None when it is absent, or says ``max``."""
     try:
-        text = path.read_text().strip()
+        text = path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
         return None
     return int(text) if text.isdigit() else None

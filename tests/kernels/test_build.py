@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 
 from moe_prof.errors import BuildError, UsageError
@@ -197,8 +200,8 @@ def test_foreign_cache_is_announced_and_not_used(tmp_path):
     for name in names:
         (tmp_path / name).write_bytes(riscv)
     manifest = {
-        "schema": 1, "kind": "release", "isas": ["portable"], "unusable": {}, "compiler": "c++",
-        "openmp": True,
+        "schema": 2, "kind": "release", "isas": ["portable"], "unusable": {}, "compiler": "c++",
+        "openmp": True, "digests": {},
     }  # fmt: skip
     (tmp_path / "build.json").write_text(json.dumps(manifest))
     said = []
@@ -212,6 +215,121 @@ def test_foreign_cache_is_announced_and_not_used(tmp_path):
 
     assert kernel_build._open(tmp_path, Recorder()) is None
     assert "is built for riscv64, this machine is" in said[0]
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the finished build, to be damaged."""
+    return shutil.copytree(kernel_build.build().folder, tmp_path / "copy")
+
+
+def test_a_whole_copy_is_a_build(copied):
+    """What the next tests damage would be used."""
+    assert kernel_build._open(copied, Progress(enabled=False)).folder == copied
+
+
+@pytest.mark.parametrize("name", ["libmoe_support.so", "libmoe_portable.so", "moe_bench-portable"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "gone", "folder"])
+def test_damaged_artifacts_are_built_again(copied, name, damage):
+    """A file that is not what was built is never loaded or run."""
+    path = copied / name
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "flip":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif damage == "empty":
+        path.touch()
+    elif damage == "folder":
+        path.mkdir()
+    assert kernel_build._open(copied, Progress(enabled=False)) is None
+
+
+def test_a_driver_without_its_permission_is_built_again(copied):
+    """As after a copy that lost modes."""
+    (copied / "moe_bench-portable").chmod(0o644)
+    assert kernel_build._open(copied, Progress(enabled=False)) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"null", b"{}", b'{"schema": 2}', b'{"schema": 2, "kind"', b"\xff\xfe"]
+)
+def test_damaged_manifest_is_no_build(copied, content):
+    """Whatever stands in it."""
+    (copied / "build.json").write_bytes(content)
+    assert kernel_build._open(copied, Progress(enabled=False)) is None
+
+
+def test_what_lies_in_the_way_of_a_build_is_removed(tmp_path):
+    """A folder, a file, a link or nothing."""
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path)
+    for name in ("folder", "file", "link", "nothing"):
+        kernel_build._remove(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_left_overs_of_killed_builds_are_removed(monkeypatch, tmp_path):
+    """They would fill the disk; the log and the lock stay."""
+    monkeypatch.setattr(kernel_build, "_compile", lambda *arguments: {})
+    for name in ("release-1.abc", "release-2.abc"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "release-1.log").touch()
+    kernel_build._make("release", None, tmp_path / "release-1", Progress(enabled=False))
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["release-1", "release-1.log", "release-2.abc"]
+
+
+def test_interrupted_build_leaves_no_process(monkeypatch, tmp_path):
+    """Not even one in a process group of its own, as ninja's compilers are."""
+    mark = tmp_path / "pid"
+    script = f"setsid sh -c 'echo $$ >{mark}; exec sleep 60' & wait"
+
+    def interrupt(process):
+        while not (mark.exists() and mark.read_text().strip()):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        kernel_build._run(["sh", "-c", script], "", tmp_path / "log")
+    assert has_ended(int(mark.read_text()))
+
+
+def has_ended(pid):
+    """Whether a process ends within five seconds; who reaps it is not our business."""
+    for _ in range(100):
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("cxx", ['"', "'g++", "g++ \\"])
+def test_cxx_with_an_open_quote_is_named(monkeypatch, cxx):
+    """What a shell could not read is no command."""
+    monkeypatch.setenv("CXX", cxx)
+    with pytest.raises(BuildError, match=r"CXX=.*: No (closing quotation|escaped character)"):
+        compiler.find_compiler()
+
+
+def test_version_need_not_be_utf8(monkeypatch, tmp_path):
+    """A compiler's name in another encoding is still a name."""
+    path = tmp_path / "latin"
+    path.write_bytes(b"#!/bin/sh\necho 'g++ \xe9dition 12'\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("CXX", str(path))
+    assert compiler.find_compiler().version == "g++ \ufffddition 12"
+
+
+def test_home_of_nobody_is_named(monkeypatch):
+    """A cache below the home of a user who does not exist."""
+    monkeypatch.setenv("MOE_PROF_CACHE", "~no-such-user/cache")
+    with pytest.raises(BuildError, match="set MOE_PROF_CACHE to a folder"):
+        kernel_build.cache_root()
 
 
 def test_unfinished_folder_is_no_build(tmp_path):

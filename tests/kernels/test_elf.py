@@ -1,12 +1,14 @@
 """Telling the architecture of a binary."""
 
 import platform
+import random
 import sys
 from pathlib import Path
 
 import pytest
 
-from moe_prof.kernels.elf import foreign_reason, machine_of
+from moe_prof.kernels import build as kernel_build
+from moe_prof.kernels.elf import foreign_reason, is_cut_off, machine_of
 
 
 def header(*, machine, bits=64, order="little"):
@@ -47,3 +49,40 @@ def test_foreign_binary_is_named(tmp_path):
     path.write_bytes(header(machine=258))
     expected = f"{path} is built for loongarch64, this machine is {platform.machine()}"
     assert foreign_reason(path) == expected
+
+
+@pytest.mark.parametrize("kept", [64, 1000, 0.5, 0.9])
+def test_a_binary_that_was_cut_off_is_named(tmp_path, kept):
+    """Loading one would end the process by SIGBUS."""
+    whole = kernel_build.build().support.read_bytes()
+    end = max(
+        offset + length
+        for offset, length in segments(whole)
+    )  # fmt: skip
+    path = tmp_path / "mine.so"
+    path.write_bytes(whole[: kept if isinstance(kept, int) else int(kept * end)])
+    assert foreign_reason(path) == f"{path} is cut off"
+
+
+def test_damaged_headers_never_crash(tmp_path):
+    """Any bytes behind the ELF magic give an answer."""
+    start = kernel_build.build().support.read_bytes()[:4096]
+    generator = random.Random(1)
+    path = tmp_path / "mine.so"
+    for _ in range(300):
+        damaged = bytearray(start)
+        for _ in range(8):
+            damaged[generator.randrange(4, 64)] = generator.randrange(256)
+        path.write_bytes(damaged)
+        assert isinstance(foreign_reason(path), str | None)
+        assert isinstance(is_cut_off(path), bool)
+
+
+def segments(content):
+    """(offset, size) of the segments of a 64-bit little-endian file."""
+    table, entry, number = (
+        int.from_bytes(content[at : at + size], "little")
+        for at, size in ((32, 8), (54, 2), (56, 2))
+    )
+    for at in range(table, table + entry * number, entry):
+        yield tuple(int.from_bytes(content[at + o : at + o + 8], "little") for o in (8, 32))

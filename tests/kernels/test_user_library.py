@@ -10,11 +10,6 @@ from tests.kernels.layers import layer
 from tests.kernels.test_moe_bench import compile_cpp
 
 
-def core_without_plan():
-    """The core's sources but the plan API, of which a test makes its own."""
-    return [path for path in sorted((SOURCE_DIR / "cpp").glob("*.cpp")) if path.name != "plan.cpp"]
-
-
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """A library with the plan API and one variant, ``scalar``."""
@@ -85,16 +80,9 @@ def test_library_without_the_api_is_refused(tmp_path):
         kernels.variant(str(path)).prepare(w)
 
 
-def test_library_of_another_api_version_is_refused(tmp_path, library):
+def test_library_of_another_api_version_is_refused(tmp_path):
     """A version mismatch asks for a rebuild."""
-    source = tmp_path / "old.cpp"
-    text = (SOURCE_DIR / "cpp" / "plan.cpp").read_text()
-    source.write_text(text.replace("return MOE_ABI_VERSION;", "return 999;"))
-    cpp = SOURCE_DIR / "cpp"
-    path = compile_cpp(
-        tmp_path / "old.so", source, *core_without_plan(), cpp / "variants" / "scalar.cpp",
-        flags=("-shared", "-fPIC"),
-    )  # fmt: skip
+    path = changed_library(tmp_path, "return MOE_ABI_VERSION;", "return 999;")
     w, _ = layer()
     with pytest.raises(InputError, match="plan API version 999"):
         kernels.variant(str(path)).prepare(w)
@@ -110,16 +98,8 @@ def test_library_is_timed_by_the_native_loop(library):
 
 def test_words_of_a_library_need_not_be_utf8(tmp_path):
     """Its texts are shown as far as they can be, in one line."""
-    cpp = SOURCE_DIR / "cpp"
-    source = tmp_path / "latin.cpp"
-    text = (cpp / "plan.cpp").read_text()
-    source.write_text(
-        text.replace('"no variant of that name in this library"', '"nicht\\xe4\\nda"')
-    )
-    path = compile_cpp(
-        tmp_path / "latin.so", source, *core_without_plan(), cpp / "variants" / "scalar.cpp",
-        flags=("-shared", "-fPIC"),
-    )  # fmt: skip
+    text = '"no variant of that name in this library"'
+    path = changed_library(tmp_path, text, '"nicht\\xe4\\nda"')
     w, _ = layer()
     with pytest.raises(UsageError, match="prepare none: nicht\ufffd da"):
         kernels.variant(f"{path}:none").prepare(w)
@@ -127,14 +107,21 @@ def test_words_of_a_library_need_not_be_utf8(tmp_path):
 
 def test_a_library_must_tell_its_threads(tmp_path):
     """What it says of itself is checked before arrays of that size are made."""
-    cpp = SOURCE_DIR / "cpp"
-    source = tmp_path / "minus.cpp"
-    text = (cpp / "plan.cpp").read_text()
-    source.write_text(text.replace("info->threads = plan->plan->threads;", "info->threads = -1;"))
-    path = compile_cpp(
-        tmp_path / "minus.so", source, *core_without_plan(), cpp / "variants" / "scalar.cpp",
-        flags=("-shared", "-fPIC"),
-    )  # fmt: skip
+    text = "info->threads = plan->plan->threads;"
+    path = changed_library(tmp_path, text, "info->threads = -1;")
     w, _ = layer()
     with pytest.raises(WorkloadError, match="says that it runs on -1 threads"):
         kernels.variant(str(path)).prepare(w)
+
+
+def changed_library(folder, old, new):
+    """The library with one text of plan.cpp replaced."""
+    cpp = SOURCE_DIR / "cpp"
+    text = (cpp / "plan.cpp").read_text()
+    assert text.count(old) == 1
+    (folder / "changed.cpp").write_text(text.replace(old, new))
+    others = [path for path in sorted(cpp.glob("*.cpp")) if path.name != "plan.cpp"]
+    return compile_cpp(
+        folder / "changed.so", folder / "changed.cpp", *others, cpp / "variants" / "scalar.cpp",
+        flags=("-shared", "-fPIC"),
+    )  # fmt: skip
