@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 from importlib.util import find_spec
@@ -68,8 +69,13 @@ def numba(_: Context) -> Availability:
 
 
 def build_cache(context: Context) -> Availability:
-    """Where builds are kept, and whether it holds some of another machine."""
+    """Where builds are kept, whether that can be written, whether some are of another machine."""
     foreign = _foreign_builds(context.cache_root)
+    if not _can_be_written(context.cache_root):
+        return unusable(
+            f"{context.cache_root} cannot be written",
+            "export MOE_PROF_CACHE=FOLDER, one that can be written",
+        )
     if not foreign:
         return usable(str(context.cache_root))
     names = ", ".join(sorted(set(foreign.values())))
@@ -79,6 +85,14 @@ def build_cache(context: Context) -> Availability:
         "they are never run",
         f"rm -r {folders}",
     )
+
+
+def _can_be_written(folder: Path) -> bool:
+    """Whether files can be made in the folder, or the folder itself where it is missing."""
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place):
+            return place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    return False
 
 
 def _foreign_builds(root: Path) -> dict[Path, str]:

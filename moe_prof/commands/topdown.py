@@ -33,7 +33,7 @@ from moe_prof.measure.expected import layer_macs
 from moe_prof.measure.jobs import job_of
 from moe_prof.measure.parent import measure, measure_phases
 from moe_prof.measure.pyperf_suite import write_suite
-from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, Request
+from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, PhaseTimes, Request
 from moe_prof.progress import Progress
 from moe_prof.render import topdown_report
 from moe_prof.rows import Row
@@ -218,9 +218,16 @@ class _Run:
         jobs = self._trusted()
         if not jobs:
             return
-        kernel_build.build("phases", self.progress)  # a first build is not measuring time
         request = self._request(jobs, PHASES_SHARE)
-        for times in measure_phases(request, self.progress, folder=self.session.raw / "phases"):
+        folder = self.session.raw / "phases"
+        found: Sequence[PhaseTimes]
+        try:
+            kernel_build.build("phases", self.progress)  # a first build is not measuring time
+            found = measure_phases(request, self.progress, folder=folder)
+        except MoeProfError as error:  # the times measured before are worth a report
+            self.notes.append(f"no phase timers: {error}")
+            found = [PhaseTimes(job.variant, reason=str(error)) for job in jobs]
+        for times in found:
             self.session.add(builtin.phase_rows(times, self.work.scenario))
 
     def _ceilings(self) -> None:

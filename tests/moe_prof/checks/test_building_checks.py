@@ -86,3 +86,19 @@ def test_foreign_build_in_the_cache_is_named(machine_tree, tmp_path):
 def test_empty_cache_is_fine(machine_tree):
     """Nothing was built yet."""
     assert building.build_cache(context(machine_tree("amx-vm"))).usable
+
+
+def test_a_cache_that_cannot_be_written_is_named(machine_tree, tmp_path):
+    """A path below a file; the fix is another folder."""
+    (tmp_path / "file").touch()
+    found = building.build_cache(
+        context(machine_tree("amx-vm"), cache_root=tmp_path / "file" / "cache")
+    )
+    assert (found.usable, found.reason) == (False, f"{tmp_path}/file/cache cannot be written")
+    assert "MOE_PROF_CACHE" in found.remedy
+
+
+def test_a_cache_that_is_not_there_yet_is_fine(machine_tree, tmp_path):
+    """It is made with the first build."""
+    found = building.build_cache(context(machine_tree("amx-vm"), cache_root=tmp_path / "a" / "b"))
+    assert (found.usable, found.reason) == (True, f"{tmp_path}/a/b")

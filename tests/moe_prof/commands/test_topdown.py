@@ -17,7 +17,7 @@ from moe_prof import session
 from moe_prof.analysis.verdict import Cause
 from moe_prof.collectors.perf_stat import EVENTS
 from moe_prof.commands import topdown as command
-from moe_prof.errors import ToolError, UnavailableError, WorkloadError
+from moe_prof.errors import BuildError, ToolError, UnavailableError, WorkloadError
 from moe_prof.measure.expected import layer_macs
 from moe_prof.scenario import Scenario
 from moe_prof.topdown import counted, simulation
@@ -200,6 +200,22 @@ def test_no_valgrind(replay, monkeypatch, tmp_path):
     } == {(None, "unavailable", reason)}
     assert ran.rows["openmp", "time"]["value"] > 0
     assert [v for v in VARIANTS if (v, "verdict") not in ran.rows] == []
+
+
+def test_phases_that_do_not_build(replay, quick, monkeypatch):
+    """The times stay, and the waiting is unavailable with the compiler's words."""
+
+    def fail(kind, progress):
+        raise BuildError("the C++ kernels did not build: out of disk")
+
+    monkeypatch.setattr(command.kernel_build, "build", fail)
+    ran = replay()
+    assert ran.code == 0
+    assert [ran.rows[v, "time"]["value"] > 0 for v in VARIANTS] == [True] * len(VARIANTS)
+    assert {
+        (ran.rows[v, "spin_fraction"]["value"], ran.rows[v, "spin_fraction"]["source"])
+        for v in VARIANTS
+    } == {(None, "the C++ kernels did not build: out of disk")}
 
 
 def test_text_instead_of_json(replay, quick):
