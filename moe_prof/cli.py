@@ -22,7 +22,7 @@ from rich.console import Console
 
 from moe_prof import __version__, streams
 from moe_prof.commands import COMMANDS
-from moe_prof.commands.base import Command, Result
+from moe_prof.commands.base import EXIT_ERROR, Command, Result
 from moe_prof.errors import MoeProfError, UsageError
 from moe_prof.interrupts import EXIT_INTERRUPTED
 from moe_prof.progress import Progress
@@ -73,6 +73,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MoeProfError as error:
         _complain(progress, str(error), error)
         return error.exit_code
+    except MemoryError as error:
+        _complain(
+            progress, "out of memory; use smaller sizes, or raise the limit (ulimit -v)", error
+        )
+        return EXIT_ERROR
     except KeyboardInterrupt as error:
         _complain(progress, "interrupted", error)
         return EXIT_INTERRUPTED

@@ -120,10 +120,16 @@ class Session:
         try:
             yield
         except OSError as error:
-            self.trouble = self.trouble or (
-                f"the session in {self.folder} is incomplete: {error.strerror or error}; "
-                "free some space, or name another folder with --output"
-            )
+            remedy = "free some space, or name another folder with --output"
+            self._missing(error.strerror or str(error), remedy)
+        except (MemoryError, ImportError) as error:  # pandas and pyarrow need much of both
+            words = str(error).partition("\n")[0] or "out of memory"
+            self._missing(words, f"{JOURNAL} in it holds the rows")
+
+    def _missing(self, why: str, remedy: str) -> None:
+        self.trouble = self.trouble or (
+            f"the session in {self.folder} is incomplete: {why}; {remedy}"
+        )
 
     def __enter__(self) -> Session:
         return self

@@ -103,6 +103,14 @@ def test_interrupt_is_one_line(run, capsys):
     ]  # fmt: skip
 
 
+def test_memory_that_runs_out_is_one_line(run, capsys):
+    """With what to do about it."""
+    assert run(MemoryError()) == 1
+    assert capsys.readouterr().err == (
+        "moe-prof: out of memory; use smaller sizes, or raise the limit (ulimit -v)\n"
+    )
+
+
 def test_answer_with_a_code(run, capsys):
     """A result may carry an exit code and its reason."""
     result = Result(rows=ROWS, body=Text("x"), machine={}, exit_code=6, errors=("v is wrong",))

@@ -148,6 +148,32 @@ def test_full_disk_is_told_with_another_error(tmp_path, full):
     assert caught.value.__notes__ == [opened.trouble]
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (MemoryError(), "out of memory"),
+        (
+            ImportError("Unable to find a usable engine\n - pyarrow"),
+            "Unable to find a usable engine",
+        ),
+    ],
+)
+def test_a_table_that_cannot_be_written(tmp_path, monkeypatch, error, why):
+    """Too little memory for pandas, or no pyarrow on this board: the rows are in the journal."""
+
+    def fail(path, rows):
+        raise error
+
+    monkeypatch.setattr(session, "_write_table", fail)
+    with make(tmp_path / "s") as opened:
+        opened.add([ROW])
+    assert opened.trouble == (
+        f"the session in {tmp_path / 's'} is incomplete: {why}; rows.jsonl in it holds the rows"
+    )
+    saved = load(tmp_path / "s")
+    assert (saved.manifest.state, len(saved.rows)) == ("complete", 1)
+
+
 def test_a_good_disk_is_no_trouble(tmp_path):
     """Nothing is told where all was written."""
     with make(tmp_path / "s") as opened:
