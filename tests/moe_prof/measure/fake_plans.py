@@ -10,6 +10,7 @@ first window of phase timers. All other times are invented, so that the tests ar
 import contextlib
 import os
 import signal
+import stat
 import time
 from pathlib import Path
 
@@ -37,10 +38,11 @@ def misbehave(deed):
         raise UnavailableError("this machine lacks it")
     elif deed == "exit":
         raise SystemExit("out of luck")
-    elif deed == "scribble":  # into every pipe and file that it can find
-        for descriptor in range(3, 16):
+    elif deed == "scribble":  # into every pipe that it can find, whatever its number
+        for descriptor in map(int, os.listdir("/proc/self/fd")):
             with contextlib.suppress(OSError):
-                os.write(descriptor, b"hello\n")
+                if descriptor > 2 and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+                    os.write(descriptor, b"hello\n")
 
 
 class FakePlan:
