@@ -232,6 +232,20 @@ def test_missing_fifo_is_one_line(tmp_path):
     assert f"--roi-fifo: cannot open {tmp_path / 'ack'}" in done.stderr
 
 
+@pytest.mark.parametrize("place", ["ctl", "ack"])
+def test_only_fifos_are_written(tmp_path, place):
+    """A file that is named in a fifo's place stays as it was, and the mistake is told."""
+    for name in ("ctl", "ack"):
+        if name == place:
+            (tmp_path / name).write_text("precious")
+        else:
+            os.mkfifo(tmp_path / name)
+    done = run(*SHAPE, "2", "--benchmark", "--roi-fifo", f"{tmp_path / 'ctl'},{tmp_path / 'ack'}")
+    assert done.returncode == 1
+    assert f"moe_bench: --roi-fifo: {tmp_path / place} is not a fifo" in done.stderr
+    assert (tmp_path / place).read_text() == "precious"
+
+
 @pytest.mark.slow
 def test_silent_peer_times_out(tmp_path):
     """A peer that never acknowledges ends in an error, not in a hang."""

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -39,11 +40,34 @@ void toggle_collection([[maybe_unused]] moe_plan *plan) {
 #endif
 }
 
+// Why a name cannot be used, or nothing: commands must never be written into a file of the user's.
+std::string check_fifo(const std::string &name) {
+    struct stat found;
+    if (stat(name.c_str(), &found) != 0) {
+        return failed("cannot open " + name);
+    }
+    return S_ISFIFO(found.st_mode)
+               ? ""
+               : "--roi-fifo: " + name + " is not a fifo; make one by mkfifo and name it to perf too";
+}
+
+// Opens a fifo, and nothing that took its place since it was checked. Returns -1 with errno set.
+int open_fifo(const std::string &name, int mode) {
+    const int file = open(name.c_str(), mode | O_NONBLOCK | O_CLOEXEC);
+    struct stat found;
+    if (file >= 0 && (fstat(file, &found) != 0 || !S_ISFIFO(found.st_mode))) {
+        close(file);
+        errno = EINVAL;
+        return -1;
+    }
+    return file;
+}
+
 // A fifo without a reader cannot be opened for writing yet: try until the profiler is there.
 int open_for_writing(const std::string &name) {
     const Clock::time_point give_up = Clock::now() + kTimeout;
     for (;;) {
-        const int file = open(name.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        const int file = open_fifo(name, O_WRONLY);
         if (file >= 0 || errno != ENXIO || Clock::now() >= give_up) {
             return file;
         }
@@ -69,8 +93,14 @@ std::string Region::connect() {
     if (control_name_.empty()) {
         return "";
     }
+    for (const std::string *name : {&ack_name_, &control_name_}) {
+        std::string problem = check_fifo(*name);
+        if (!problem.empty()) {
+            return problem;
+        }
+    }
     std::signal(SIGPIPE, SIG_IGN); // a profiler that dies is reported as a failed write
-    ack_ = open(ack_name_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ack_ = open_fifo(ack_name_, O_RDONLY);
     if (ack_ < 0) {
         return failed("cannot open " + ack_name_);
     }
