@@ -47,6 +47,8 @@ def _handle(handler: Callable[[int, FrameType | None], object]) -> None:
 def _raise_again(lost: sys.UnraisableHookArgs) -> None:
     """Repeat an interrupt that struck where no exception can be raised, as in a destructor."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
-        threading.Timer(AGAIN_S, signal.raise_signal, (signal.SIGINT,)).start()
+        main = threading.main_thread().ident
+        if main is not None:  # to that thread itself, since it may be waiting in a system call
+            threading.Timer(AGAIN_S, signal.pthread_kill, (main, signal.SIGINT)).start()
         return
     sys.__unraisablehook__(lost)
