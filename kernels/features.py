@@ -38,6 +38,12 @@ class IsaPath:
 ISA_PATHS: tuple[IsaPath, ...] = (
     IsaPath("native", "", (), "the compiler's flags for exactly this CPU"),
     IsaPath(
+        "avx512_vnni", "x86_64",
+        ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd",
+         "avx512dq", "avx512vl", "avx512_vnni"),
+        "512-bit vectors of x86-64-v4 with VNNI's int8 dot products",
+    ),
+    IsaPath(
         "avx2", "x86_64", ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"),
         "256-bit vectors of x86-64-v3",
     ),

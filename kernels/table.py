@@ -76,7 +76,7 @@ VARIANTS: tuple[VariantSpec, ...] = (
         "pack the weights for int8 dot-product instructions (packed)",
     ),
     VariantSpec(
-        "packed", "c++", ("avx2",), "free", 1e-3, 5e-3, True, False,
+        "packed", "c++", ("avx512_vnni", "avx2"), "free", 1e-3, 5e-3, True, False,
         "weights packed at prepare, exact int8 microkernels, several tokens per weight load",
         "choose the path by shape and keep an expert's weights on one core (scenario dispatch)",
     ),

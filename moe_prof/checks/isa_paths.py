@@ -50,8 +50,8 @@ PATHS: tuple[PathFacts, ...] = (
         "avx_vnni", "256-bit int8 dot products", "x86_64", ("avx_vnni",), "int8_avx_vnni"
     ),
     PathFacts(
-        "avx512_vnni", "512-bit int8 dot products", "x86_64", ("avx512_vnni", "avx512vl"),
-        "int8_avx512_vnni",
+        "avx512_vnni", BUILT_PATHS["avx512_vnni"].idea, "x86_64",
+        BUILT_PATHS["avx512_vnni"].features, "int8_avx512_vnni",
     ),
     PathFacts(
         "amx_int8", "int8 tiles of 16 x 64", "x86_64", ("amx_tile", "amx_int8"), "int8_amx_int8"

@@ -1,9 +1,11 @@
-"""The AVX2 microkernels by themselves, called through ctypes, against NumPy."""
+"""The microkernels of each x86 path by themselves, called through ctypes, against NumPy."""
 
 import ctypes
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,33 +14,100 @@ from moe_prof.kernels.build import SOURCE_DIR
 from moe_prof.kernels.compiler import find_compiler
 from moe_prof.kernels.features import read_cpu, supported
 
-FOLDER = SOURCE_DIR / "cpp" / "packed" / "avx2"
-FLAGS = ("-std=c++17", "-O3", "-march=x86-64-v3", "-ffp-contract=off", "-fPIC")
-CHANNELS = 16
-
-pytestmark = pytest.mark.skipif(
-    "avx2" not in supported(read_cpu()), reason="this CPU has no AVX2 path (x86-64-v3)"
-)
+PACKED = SOURCE_DIR / "cpp" / "packed"
+FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-DMOE_CHECK_MICROKERNELS", "-shared")
+FLOATS = ("f32_absmax", "f32_qs8_quantize", "f32_qu8_quantize", "s32_swiglu_16", "s32_swiglu_32",
+          "f32_sum_squares")  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def library_path(tmp_path_factory):
-    """The microkernels in a library of their own, with their contracts checked."""
-    out = tmp_path_factory.mktemp("microkernels") / "libmicrokernels.so"
-    sources = [str(path) for path in sorted(FOLDER.glob("*.cpp")) if "table" not in path.name]
-    argv = [*find_compiler().argv, *FLAGS, "-DMOE_CHECK_MICROKERNELS", "-shared", "-o", str(out)]
-    subprocess.run([*argv, *sources], check=True, capture_output=True)
-    return out
+@dataclass(frozen=True)
+class IsaKernels:
+    """What tells one path's kernels from another's.
+
+    Attributes:
+        isa: name of the path.
+        flags: what its sources are compiled with.
+        folders: its own kernels first, then those of a lower path that it takes over.
+        nr / mr: channels of a panel, rows of the largest tile.
+        names: of the kernels whose names differ between paths.
+        step: rows are padded to a multiple of it.
+        parts: how often a row holds its values, in different forms.
+        offset: what is added to a quantized value.
+        correction: bytes in front of a panel's weights.
+        instructions: that must be in the largest tile.
+    """
+
+    isa: str
+    flags: tuple[str, ...]
+    folders: tuple[str, ...]
+    nr: int
+    mr: int
+    names: dict[str, str]
+    step: int
+    parts: int
+    offset: int
+    correction: int
+    instructions: frozenset[str]
+
+    def sources(self) -> list[Path]:
+        """The path's kernels without its tables."""
+        found = [
+            file for folder in self.folders for file in sorted((PACKED / folder).glob("*.cpp"))
+        ]
+        return [file for file in found if "table" not in file.name]
 
 
-@pytest.fixture(scope="module")
-def lib(library_path):
-    """The library, with the types of results that are not int."""
-    library = ctypes.CDLL(str(library_path))
-    for name in ("f32_absmax", "f32_qs8_quantize", "s32_swiglu_16", "f32_sum_squares"):
-        getattr(library, f"moe_{name}__avx2").restype = ctypes.c_float
-    library.moe_f32_find_above__avx2.restype = ctypes.c_size_t
-    return library
+PATHS = (
+    IsaKernels(
+        "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 4,
+        {"gemm": "qs8_gemm_{}x16c4", "pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
+         "swiglu": "s32_swiglu_16"},
+        32, 3, 0, 64, frozenset({"vpmaddubsw", "vpmaddwd", "vpsignb"}),
+    ),
+    IsaKernels(
+        "avx512_vnni", ("-march=x86-64-v4", "-mavx512vnni"), ("avx512_vnni", "avx2"), 32, 8,
+        {"gemm": "qu8s8_gemm_{}x32c4", "pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
+         "swiglu": "s32_swiglu_32"},
+        64, 1, 128, 128, frozenset({"vpdpbusd"}),
+    ),
+)  # fmt: skip
+
+
+class Kernels:
+    """One path's kernels in a library of their own, with their contracts checked."""
+
+    def __init__(self, path, file):
+        self.path, self.file = path, file
+        self._library = ctypes.CDLL(str(file))
+
+    def __getitem__(self, name):
+        """A kernel by its name without prefix and path, the path's own if it has one."""
+        for isa in self.path.folders:
+            try:
+                function = self._library[f"moe_{name}__{isa}"]
+            except AttributeError:
+                continue
+            function.restype = ctypes.c_float if name in FLOATS else ctypes.c_int
+            if name == "f32_find_above":
+                function.restype = ctypes.c_size_t
+            return function
+        raise AssertionError(f"{self.path.isa} has no kernel {name}")
+
+    def of(self, role, *rows):
+        """The kernel of a role that has another name on every path."""
+        return self[self.path.names[role].format(*rows)]
+
+
+@pytest.fixture(scope="module", params=PATHS, ids=lambda path: path.isa)
+def lib(request, tmp_path_factory):
+    """The kernels of each path that this CPU has."""
+    path = request.param
+    if path.isa not in supported(read_cpu()):
+        pytest.skip(f"this CPU lacks the path {path.isa}")
+    out = tmp_path_factory.mktemp("microkernels") / f"lib{path.isa}.so"
+    argv = [*find_compiler().argv, *FLAGS, *path.flags, "-o", str(out), *map(str, path.sources())]
+    subprocess.run(argv, check=True, capture_output=True)
+    return Kernels(path, out)
 
 
 def size(n):
@@ -65,22 +134,30 @@ def aligned(byte_count):
 
 
 def packed_panel(lib, weights):
-    """weights: (<= 16, K) int8; the panel's bytes."""
+    """weights: (<= nr, K) int8; the panel's bytes."""
     k = weights.shape[1]
-    panel = aligned(64 + (k + 3) // 4 * 4 * CHANNELS)
-    channels = pointers([*weights, *[None] * (CHANNELS - len(weights))])
-    lib.moe_qs8_pack_16c4__avx2(size(k), channels, pointer(panel))
+    panel = aligned(lib.path.correction + (k + 3) // 4 * 4 * lib.path.nr)
+    channels = pointers([*weights, *[None] * (lib.path.nr - len(weights))])
+    lib.of("pack")(size(k), channels, pointer(panel))
     return panel
 
 
 def quantized_row(lib, values):
     """values: (K,) f32; the row's bytes and the scale."""
-    row = aligned(3 * ((values.size + 31) // 32 * 32))
+    row = aligned(lib.path.parts * padded(lib, values.size))
     largest = ctypes.c_float(np.abs(values).max())
-    scale = lib.moe_f32_qs8_quantize__avx2(
-        size(values.size), pointer(values), largest, pointer(row)
-    )
+    scale = lib.of("quantize")(size(values.size), pointer(values), largest, pointer(row))
     return row, scale
+
+
+def padded(lib, n):
+    """Bytes of one part of a row of n values."""
+    return -(-n // lib.path.step) * lib.path.step
+
+
+def values_of(lib, row):
+    """The quantized values in a row's bytes."""
+    return row.astype(np.int16) - 128 if lib.path.offset else row.view(np.int8)
 
 
 def row_of(lib, q):
@@ -91,14 +168,15 @@ def row_of(lib, q):
 
 
 def product(lib, weights, quantized):
-    """int32 products of rows (m, K) with weights (<= 16, K), by the tile of m rows."""
+    """int32 products of rows (m, K) with weights (<= nr, K), by the tile of m rows."""
     m, k = quantized.shape
+    nr = lib.path.nr
     panel = packed_panel(lib, weights)
     rows = [row_of(lib, q) for q in quantized]
-    acc = np.full((m, CHANNELS + 3), 77, dtype=np.int32)
-    kernel = getattr(lib, f"moe_qs8_gemm_{m}x16c4__avx2")
+    acc = np.full((m, nr + 3), 77, dtype=np.int32)
+    kernel = lib.of("gemm", m)
     kernel(size(k), pointers(rows), pointer(panel), pointer(acc), size(acc.shape[1]))
-    assert (acc[:, CHANNELS:] == 77).all()
+    assert (acc[:, nr:] == 77).all()
     return acc[:, : len(weights)]
 
 
@@ -109,29 +187,29 @@ def random_rows(rng, m, k):
     return q
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 4])
 @pytest.mark.parametrize("k", [1, 3, 4, 5, 31, 32, 33, 36, 64, 100, 257])
-def test_product_is_exact_for_the_whole_int8_range(lib, m, k):
-    """Random weights of -128..127 against random rows give NumPy's int64 product."""
-    rng = np.random.default_rng(1000 * m + k)
-    weights = rng.integers(-128, 128, (CHANNELS, k)).astype(np.int8)
-    q = random_rows(rng, m, k)
-    expected = q.astype(np.int64) @ weights.T.astype(np.int64)
-    np.testing.assert_array_equal(product(lib, weights, q), expected)
+def test_product_is_exact_for_the_whole_int8_range(lib, k):
+    """Random weights of -128..127 against random rows give NumPy's int64 product, in each tile."""
+    rng = np.random.default_rng(k)
+    weights = rng.integers(-128, 128, (lib.path.nr, k)).astype(np.int8)
+    for m in range(1, lib.path.mr + 1):
+        q = random_rows(rng, m, k)
+        expected = q.astype(np.int64) @ weights.T.astype(np.int64)
+        np.testing.assert_array_equal(product(lib, weights, q), expected)
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 4])
 @pytest.mark.parametrize("weight", [-128, -127, -1, 0, 1, 127])
 @pytest.mark.parametrize("value", [-127, 127, "alternating"])
-def test_product_does_not_saturate(lib, m, weight, value):
+def test_product_does_not_saturate(lib, weight, value):
     """Constant weights against rows of +-127: the largest sums that int16 and int32 steps meet."""
     k = 1024
-    q = np.full((m, k), 127 if value == "alternating" else value, dtype=np.int8)
-    if value == "alternating":
-        q[:, ::2] = -127
-    weights = np.full((CHANNELS, k), weight, dtype=np.int8)
-    expected = q.astype(np.int64) @ weights.T.astype(np.int64)
-    np.testing.assert_array_equal(product(lib, weights, q), expected)
+    weights = np.full((lib.path.nr, k), weight, dtype=np.int8)
+    for m in range(1, lib.path.mr + 1):
+        q = np.full((m, k), 127 if value == "alternating" else value, dtype=np.int8)
+        if value == "alternating":
+            q[:, ::2] = -127
+        expected = q.astype(np.int64) @ weights.T.astype(np.int64)
+        np.testing.assert_array_equal(product(lib, weights, q), expected)
 
 
 @pytest.mark.parametrize("m", [1, 4])
@@ -149,10 +227,8 @@ def test_missing_channels_are_zero(lib):
     rng = np.random.default_rng(5)
     panel = packed_panel(lib, rng.integers(-128, 128, (3, 33)).astype(np.int8))
     row = row_of(lib, random_rows(rng, 1, 33)[0])
-    acc = np.full(CHANNELS, 77, dtype=np.int32)
-    lib.moe_qs8_gemm_1x16c4__avx2(
-        size(33), pointers([row]), pointer(panel), pointer(acc), size(CHANNELS)
-    )
+    acc = np.full(lib.path.nr, 77, dtype=np.int32)
+    lib.of("gemm", 1)(size(33), pointers([row]), pointer(panel), pointer(acc), size(lib.path.nr))
     np.testing.assert_array_equal(acc[3:], 0)
 
 
@@ -163,16 +239,18 @@ def test_quantization_is_the_reference_bit_for_bit(lib, n):
     row, scale = quantized_row(lib, values)
     largest = np.abs(values).max()
     expected = np.rint(values * (np.float32(127) / largest)).astype(np.int8)
-    np.testing.assert_array_equal(row[:n].view(np.int8), expected)
+    quantized = values_of(lib, row)
+    np.testing.assert_array_equal(quantized[:n], expected)
     assert scale == largest / np.float32(127)
-    assert not row[n : (n + 31) // 32 * 32].any()
+    assert not quantized[n : padded(lib, n)].any()
 
 
 def test_quantization_rounds_half_to_even(lib):
     """Values exactly between two integers go to the even one."""
     values = np.array([127, 0.5, 1.5, 2.5, -0.5, -1.5, -126.5, 126.5], dtype=np.float32)
     row, _ = quantized_row(lib, values)
-    np.testing.assert_array_equal(row[:8].view(np.int8), [127, 0, 2, 2, 0, -2, -126, 126])
+    expected = [127, 0, 2, 2, 0, -2, -126, 126]
+    np.testing.assert_array_equal(values_of(lib, row)[:8], expected)
 
 
 @pytest.mark.parametrize("largest", [0.0, 1e-45, 2.0**-101])
@@ -181,21 +259,21 @@ def test_vanishing_row_has_scale_zero(lib, largest):
     values = np.array([largest, -largest, 0.0], dtype=np.float32)
     row, scale = quantized_row(lib, values)
     assert scale == 0.0
-    assert not row[:32].any()
+    assert not values_of(lib, row)[: padded(lib, 3)].any()
 
 
 def test_overflowed_row_stays_within_127(lib):
     """Infinite and NaN values of an overflowed h never become -128, which the kernels exclude."""
     values = np.array([np.inf, -np.inf, np.nan, 1.0], dtype=np.float32)
     row = aligned(96)
-    lib.moe_f32_qs8_quantize__avx2(size(4), pointer(values), ctypes.c_float(np.inf), pointer(row))
-    assert row[:4].view(np.int8).min() >= -127
+    lib.of("quantize")(size(4), pointer(values), ctypes.c_float(np.inf), pointer(row))
+    assert values_of(lib, row)[:4].min() >= -127
 
 
 def ulp_error(lib, values):
     """Largest error of the vector exp, in units in the last place of the exact result."""
     out = np.empty_like(values)
-    lib.moe_f32_exp__avx2(size(values.size), pointer(values), pointer(out))
+    lib["f32_exp"](size(values.size), pointer(values), pointer(out))
     exact = np.exp(values.astype(np.float64))
     ulp = np.spacing(exact.astype(np.float32)).astype(np.float64)
     return np.max(np.abs(out - exact) / ulp)
@@ -203,7 +281,7 @@ def ulp_error(lib, values):
 
 def stated_exp_bound():
     """MOE_EXP_MAX_ULP of the source."""
-    text = (FOLDER / "exp__avx2.h").read_text()
+    text = (PACKED / "avx2" / "exp__avx2.h").read_text()
     return float(re.search(r"#define MOE_EXP_MAX_ULP ([\d.]+)", text)[1])
 
 
@@ -219,7 +297,7 @@ def test_exp_is_clamped(lib):
     """Beyond the clamps the result stays a normal number, for infinities too."""
     values = np.array([-np.inf, -1000, -88, 89, 1000, np.inf, 0.0, -0.0], dtype=np.float32)
     out = np.empty_like(values)
-    lib.moe_f32_exp__avx2(size(8), pointer(values), pointer(out))
+    lib["f32_exp"](size(8), pointer(values), pointer(out))
     assert (np.diff(out[:6]) >= 0).all()
     assert np.finfo(np.float32).tiny <= out[0] < 1.2e-38
     assert 3.39e38 < out[5] <= np.finfo(np.float32).max
@@ -238,7 +316,7 @@ def test_router_block_adds_to_what_is_there(lib, kernel, mr, kc):
     z = np.full((6, 20), 77, dtype=np.float32)
     for block in (0, 1):
         part = slice(block * kc, (block + 1) * kc)
-        getattr(lib, f"moe_f32_router_{kernel}__avx2")(
+        lib[f"f32_router_{kernel}"](
             size(mr), size(kc), pointers([row[part] for row in x]), pointer(panel[part]),
             ctypes.c_int(block == 0), pointer(z), size(20),
         )  # fmt: skip
@@ -254,7 +332,7 @@ def test_sigmoid_scores(lib, n):
     z = (rng.standard_normal(n) * 20).astype(np.float32)
     bias = rng.standard_normal(n).astype(np.float32)
     affinity, score = np.empty_like(z), np.empty_like(z)
-    finite = lib.moe_f32_sigmoid_scores__avx2(
+    finite = lib["f32_sigmoid_scores"](
         size(n), pointer(z), pointer(bias), pointer(affinity), pointer(score)
     )
     assert finite == 1
@@ -269,7 +347,7 @@ def test_sigmoid_scores_report_non_finite_input(lib, value):
     z = np.zeros(19, dtype=np.float32)
     z[18] = value
     affinity, score = np.empty_like(z), np.empty_like(z)
-    finite = lib.moe_f32_sigmoid_scores__avx2(
+    finite = lib["f32_sigmoid_scores"](
         size(19), pointer(z), pointer(z), pointer(affinity), pointer(score)
     )
     assert finite == 0
@@ -282,9 +360,7 @@ def test_find_above_visits_every_value(lib, n, threshold):
     scores = np.random.default_rng(n).standard_normal(n).astype(np.float32)
     found, at = [], 0
     while at < n:
-        at = lib.moe_f32_find_above__avx2(
-            size(at), size(n), pointer(scores), ctypes.c_float(threshold)
-        )
+        at = lib["f32_find_above"](size(at), size(n), pointer(scores), ctypes.c_float(threshold))
         found.append(at)
         at += 1
     assert [i for i in found if i < n] == np.flatnonzero(scores > threshold).tolist()
@@ -297,9 +373,7 @@ def test_combine_is_in_the_given_order(lib, n):
     x, *parts = rng.standard_normal((4, n)).astype(np.float32)
     gates = rng.standard_normal(3).astype(np.float32)
     y = np.full(n + 1, 77, dtype=np.float32)
-    lib.moe_f32_combine__avx2(
-        size(n), pointer(x), pointers(parts), pointer(gates), size(3), pointer(y)
-    )
+    lib["f32_combine"](size(n), pointer(x), pointers(parts), pointer(gates), size(3), pointer(y))
     expected = x
     for gate, part in zip(gates, parts, strict=True):
         expected = expected + gate * part
@@ -308,46 +382,51 @@ def test_combine_is_in_the_given_order(lib, n):
 
 
 def test_swiglu_of_a_dual_panel(lib):
-    """h = SiLU(g) * u from 8 gate and 8 up channels; the largest |h| is returned."""
+    """h = SiLU(g) * u from the gate and up channels; the largest |h| is returned."""
+    nr, half = lib.path.nr, lib.path.nr // 2
     rng = np.random.default_rng(3)
-    acc = rng.integers(-(2**20), 2**20, (5, 16)).astype(np.int32)
-    scales = (rng.random((5, 16)) * 1e-4).astype(np.float32)
-    h = np.empty(40, dtype=np.float32)
-    largest = lib.moe_s32_swiglu_16__avx2(
+    acc = rng.integers(-(2**20), 2**20, (5, nr)).astype(np.int32)
+    scales = (rng.random((5, nr)) * 1e-4).astype(np.float32)
+    h = np.empty(5 * half, dtype=np.float32)
+    largest = lib.of("swiglu")(
         size(5), pointer(acc), pointer(scales), ctypes.c_float(0.5), pointer(h)
     )
     value = acc * (0.5 * scales.astype(np.float64))
-    gate, up = value[:, :8], value[:, 8:]
-    np.testing.assert_allclose(h.reshape(5, 8), gate / (1 + np.exp(-gate)) * up, rtol=1e-5)
+    gate, up = value[:, :half], value[:, half:]
+    np.testing.assert_allclose(h.reshape(5, half), gate / (1 + np.exp(-gate)) * up, rtol=1e-5)
     assert largest == np.abs(h).max()
 
 
 @pytest.mark.parametrize("mr", [1, 4])
 def test_dequantize_writes_its_channels_only(lib, mr):
     """f32(acc) * (h_scale * scale) at the panel's place in each row."""
+    nr = lib.path.nr
     rng = np.random.default_rng(mr)
-    acc = rng.integers(-(2**24), 2**24, (mr, CHANNELS)).astype(np.int32)
-    scales = rng.random(3 * CHANNELS).astype(np.float32)
+    acc = rng.integers(-(2**24), 2**24, (mr, nr)).astype(np.int32)
+    scales = rng.random(3 * nr).astype(np.float32)
     h_scale = rng.random(mr).astype(np.float32)
-    out = np.full((mr, 3 * CHANNELS), 77, dtype=np.float32)
-    lib.moe_s32_f32_dequantize__avx2(
-        size(mr), size(CHANNELS), pointer(acc), size(CHANNELS), pointer(scales),
-        pointer(h_scale), size(CHANNELS), pointers(list(out)),
+    out = np.full((mr, 3 * nr), 77, dtype=np.float32)
+    lib["s32_f32_dequantize"](
+        size(mr), size(nr), pointer(acc), size(nr), pointer(scales),
+        pointer(h_scale), size(nr), pointers(list(out)),
     )  # fmt: skip
-    middle = slice(CHANNELS, 2 * CHANNELS)
+    middle = slice(nr, 2 * nr)
     expected = acc.astype(np.float32) * (h_scale[:, None] * scales[middle])
     np.testing.assert_array_equal(out[:, middle], expected)
     assert (np.delete(out, np.r_[middle], axis=1) == 77).all()
 
 
-def test_exact_int8_instructions_are_in_the_code(library_path):
-    """The tile multiplies int8 pairs with the weights' signs moved to the activations."""
+def test_exact_int8_instructions_are_in_the_code(lib):
+    """The largest tile multiplies by the instructions that make it exact and fast."""
     objdump = shutil.which("objdump")
     if objdump is None:
         pytest.skip("objdump is not installed (binutils)")
     done = subprocess.run(
-        [objdump, "-d", "--no-show-raw-insn", str(library_path)],
+        [objdump, "-d", "--no-show-raw-insn", str(lib.file)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    body = done.stdout.split("<moe_qs8_gemm_4x16c4__avx2>:")[1].split("\n\n")[0]
-    assert {"vpmaddubsw", "vpmaddwd", "vpsignb"} <= set(re.findall(r"\bvp\w+", body))
+    name = lib.path.names["gemm"].format(lib.path.mr)
+    body = done.stdout.split(f"<moe_{name}__{lib.path.isa}>:")[1].split("\n\n")[0]
+    assert lib.path.instructions <= set(re.findall(r"\bvp\w+", body))
+    if lib.path.isa == "avx512_vnni":  # all accumulators stay in registers
+        assert not re.findall(r"vmovdq\w+ .*,-?0x\w+\(%r[sb]p\)", body)

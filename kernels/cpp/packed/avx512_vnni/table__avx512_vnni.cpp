@@ -1,0 +1,61 @@
+// The AVX-512-VNNI path's row of the table of microkernels. What has no int8 product in it is the
+// AVX2 path's, compiled for this one: the router, which is limited by loads and divisions.
+#include "../avx2/candidates__avx2.h"
+#include "../avx2/rows__avx2.h"
+#include "../path.h"
+#include "rows__avx512_vnni.h"
+
+namespace moe {
+namespace packed {
+namespace {
+
+size_t row_bytes(size_t k) { return moe_vnni_round_up(k, MOE_VNNI_ROW_STEP); }
+
+size_t panel_bytes(size_t k) {
+    const size_t weights = moe_vnni_round_up(k, MOE_VNNI_KR) * MOE_VNNI_NR;
+    return MOE_VNNI_CORRECTION_BYTES + weights;
+}
+
+constexpr moe_microkernels make_table() {
+    moe_microkernels table{};
+    table.gemm_name = "qu8s8_gemm_8x32c4__avx512_vnni";
+    table.gemm_one_name = "qu8s8_gemm_1x32c4__avx512_vnni";
+    table.mr = 8;
+    table.nr = MOE_VNNI_NR;
+    table.kr = MOE_VNNI_KR;
+    table.row_bytes = row_bytes;
+    table.panel_bytes = panel_bytes;
+    table.pack_panel = moe_qs8_pack_32c4__avx512_vnni;
+    table.gemm[0] = moe_qu8s8_gemm_1x32c4__avx512_vnni;
+    table.gemm[1] = moe_qu8s8_gemm_2x32c4__avx512_vnni;
+    table.gemm[2] = moe_qu8s8_gemm_3x32c4__avx512_vnni;
+    table.gemm[3] = moe_qu8s8_gemm_4x32c4__avx512_vnni;
+    table.gemm[4] = moe_qu8s8_gemm_5x32c4__avx512_vnni;
+    table.gemm[5] = moe_qu8s8_gemm_6x32c4__avx512_vnni;
+    table.gemm[6] = moe_qu8s8_gemm_7x32c4__avx512_vnni;
+    table.gemm[7] = moe_qu8s8_gemm_8x32c4__avx512_vnni;
+    table.absmax = moe_f32_absmax__avx512_vnni;
+    table.quantize = moe_f32_qu8_quantize__avx512_vnni;
+    table.swiglu = moe_s32_swiglu_32__avx512_vnni;
+    table.dequantize = moe_s32_f32_dequantize__avx512_vnni;
+    table.combine = moe_f32_combine__avx512_vnni;
+    table.router_mr = 6;
+    table.router_nr = 16;
+    table.router_kc = 256;
+    table.router = moe_f32_router_6x16__avx2;
+    table.router_one = moe_f32_router_1x16__avx2;
+    table.sum_squares = moe_f32_sum_squares__avx2;
+    table.sigmoid_scores = moe_f32_sigmoid_scores__avx2;
+    table.find_above = moe_f32_find_above__avx2;
+    table.candidates = &kCandidateKernels;
+    return table;
+}
+
+constexpr moe_microkernels kTable = make_table();
+
+} // namespace
+
+const moe_microkernels &path_microkernels() { return kTable; }
+
+} // namespace packed
+} // namespace moe
