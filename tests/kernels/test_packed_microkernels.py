@@ -4,73 +4,17 @@ import ctypes
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from moe_prof.kernels.build import SOURCE_DIR
 from moe_prof.kernels.compiler import find_compiler
 from moe_prof.kernels.features import read_cpu, supported
+from tests.kernels.isa_kernels import PACKED, PATHS
 
-PACKED = SOURCE_DIR / "cpp" / "packed"
 FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-DMOE_CHECK_MICROKERNELS", "-shared")
 FLOATS = ("f32_absmax", "f32_qs8_quantize", "f32_qu8_quantize", "s32_swiglu_16", "s32_swiglu_32",
           "f32_sum_squares")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class IsaKernels:
-    """What tells one path's kernels from another's.
-
-    Attributes:
-        isa: name of the path.
-        flags: what its sources are compiled with.
-        folders: its own kernels first, then those of a lower path that it takes over.
-        nr / mr: channels of a panel, rows of the largest tile.
-        names: of the kernels whose names differ between paths.
-        step: rows are padded to a multiple of it.
-        parts: how often a row holds its values, in different forms.
-        offset: what is added to a quantized value.
-        correction: bytes in front of a panel's weights.
-        instructions: that must be in the largest tile.
-    """
-
-    isa: str
-    flags: tuple[str, ...]
-    folders: tuple[str, ...]
-    nr: int
-    mr: int
-    names: dict[str, str]
-    step: int
-    parts: int
-    offset: int
-    correction: int
-    instructions: frozenset[str]
-
-    def sources(self) -> list[Path]:
-        """The path's kernels without its tables."""
-        found = [
-            file for folder in self.folders for file in sorted((PACKED / folder).glob("*.cpp"))
-        ]
-        return [file for file in found if "table" not in file.name]
-
-
-PATHS = (
-    IsaKernels(
-        "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 4,
-        {"gemm": "qs8_gemm_{}x16c4", "pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
-         "swiglu": "s32_swiglu_16"},
-        32, 3, 0, 64, frozenset({"vpmaddubsw", "vpmaddwd", "vpsignb"}),
-    ),
-    IsaKernels(
-        "avx512_vnni", ("-march=x86-64-v4", "-mavx512vnni"), ("avx512_vnni", "avx2"), 32, 8,
-        {"gemm": "qu8s8_gemm_{}x32c4", "pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
-         "swiglu": "s32_swiglu_32"},
-        64, 1, 128, 128, frozenset({"vpdpbusd"}),
-    ),
-)  # fmt: skip
 
 
 class Kernels:

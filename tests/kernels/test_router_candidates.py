@@ -15,11 +15,12 @@ from moe_prof.kernels import oracle
 from moe_prof.kernels.build import SOURCE_DIR
 from moe_prof.kernels.compiler import find_compiler
 from moe_prof.kernels.features import read_cpu, supported
+from tests.kernels.isa_kernels import PATHS
 from tests.kernels.layers import layer, with_changes
 
 CPP = SOURCE_DIR / "cpp"
 HERE = os.path.dirname(__file__)
-FLAGS = ("-std=c++17", "-O2", "-march=x86-64-v3", "-ffp-contract=off", "-fPIC", "-shared")
+FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off", "-fPIC", "-shared")
 CONTRACTS = "-DMOE_CHECK_MICROKERNELS"
 
 pytestmark = pytest.mark.skipif(
@@ -37,14 +38,17 @@ class Routed(NamedTuple):
     upper: np.ndarray
 
 
-@pytest.fixture(scope="module")
-def route(tmp_path_factory):
-    """A function (router, bias, top_k, x, block=1) to Routed."""
+@pytest.fixture(scope="module", params=PATHS, ids=lambda path: path.isa)
+def route(request, tmp_path_factory):
+    """A function (router, bias, top_k, x, block=1) to Routed, on each path that this CPU has."""
+    path = request.param
+    if path.isa not in supported(read_cpu()):
+        pytest.skip(f"this CPU lacks the path {path.isa}")
     out = tmp_path_factory.mktemp("candidates") / "libcandidates.so"
     sources = [CPP / "packed" / "route.cpp", CPP / "packed" / "router_candidates.cpp"]
-    sources += sorted((CPP / "packed" / "avx2").glob("*.cpp"))
+    sources += [*path.sources(), *path.tables()]
     includes = (f"-I{CPP}", f"-I{SOURCE_DIR / 'include'}")
-    argv = [*find_compiler().argv, *FLAGS, CONTRACTS, *includes, "-o", str(out)]
+    argv = [*find_compiler().argv, *FLAGS, *path.flags, CONTRACTS, *includes, "-o", str(out)]
     argv += [os.path.join(HERE, "router_candidates.cpp"), *map(str, sources)]
     subprocess.run(argv, check=True, capture_output=True)
     function = ctypes.CDLL(str(out)).route_by_candidates
@@ -263,13 +267,16 @@ def test_bounds_are_near(route):
     assert (routed.upper - routed.lower).max() < 0.02
 
 
-def test_packed_routes_by_candidates():
+@pytest.mark.parametrize("isa", [path.isa for path in PATHS])
+def test_packed_routes_by_candidates(isa):
     """packed takes this way for a large router, and its ids are the oracle's."""
+    if isa not in supported(read_cpu()):
+        pytest.skip(f"this CPU lacks the path {isa}")
     w, x = layer(40, 256, 8, 512, 2)
     small, _ = layer(40, 256, 8, 511, 2)
     sizes = []
     for weights in (w, small):
-        with kernels.variant("packed").prepare(weights, threads=2, isa="avx2") as plan:
+        with kernels.variant("packed").prepare(weights, threads=2, isa=isa) as plan:
             plan.forward(x)
             ids = plan.routing(40).ids
             sizes.append(plan.info.weight_bytes)

@@ -1,8 +1,8 @@
 // The AVX-512-VNNI path's row of the table of microkernels. What has no int8 product in it is the
-// AVX2 path's, compiled for this one: the router, which is limited by loads and divisions.
-#include "../avx2/candidates__avx2.h"
+// AVX2 path's, compiled for this one: the fp32 router, which many tokens hardly use.
 #include "../avx2/rows__avx2.h"
 #include "../path.h"
+#include "candidates__avx512_vnni.h"
 #include "rows__avx512_vnni.h"
 
 namespace moe {
@@ -47,7 +47,7 @@ constexpr moe_microkernels make_table() {
     table.sum_squares = moe_f32_sum_squares__avx2;
     table.sigmoid_scores = moe_f32_sigmoid_scores__avx2;
     table.find_above = moe_f32_find_above__avx2;
-    table.candidates = &kCandidateKernels;
+    table.candidates = &kVnniCandidateKernels;
     return table;
 }
 
