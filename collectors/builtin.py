@@ -13,14 +13,19 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from moe_prof.analysis.crowding import OTHERS, SHARED
+from moe_prof.analysis.fastest import RATIO, SLOWER
+from moe_prof.analysis.speedup import Distance, NoRatio, distances, speedup_of
 from moe_prof.analysis.work import count_work
 from moe_prof.collectors.base import Availability
+from moe_prof.measure.crowd import Crowd
 from moe_prof.measure.results import Measurement, PhaseTimes, VariantTiming
 from moe_prof.rows import Row, unavailable
 from moe_prof.scenario import Scenario
-from moe_prof.stats import Interval, Samples, median_interval, ratio_interval
+from moe_prof.stats import Interval, Samples, median_interval
 
 NAME = "builtin"
 BASELINES = (("speedup", "scalar"), ("speedup_over_autovec", "autovec"))
@@ -34,17 +39,23 @@ def availability() -> Availability:
     return Availability(NAME, True, "uses the monotonic clock and the kernels' own timers")
 
 
-def timing_rows(measurement: Measurement, scenario: Scenario) -> list[Row]:
-    """Identity, correctness, time, speedups and rate of every variant.
+def timing_rows(measurement: Measurement, scenario: Scenario, *, usable_cpus: int) -> list[Row]:
+    """Identity, correctness, time, speedups and rate of every variant; use by other programs.
 
     A variant that is wrong, crashed or was not measured has no time and no speedup but the reason.
+
+    Args:
+        usable_cpus: those that this process may use; more threads are told as out of bounds.
     """
     rows: list[Row] = []
+    if measurement.crowd is not None:
+        rows += _crowd_rows(measurement.crowd, {"scenario": scenario.label, "collector": NAME})
+    distance = distances(measurement.timings)
     for timing in measurement.timings:
         labels: _Labels = {
             "scenario": scenario.label, "variant": timing.variant, "collector": NAME,
         }  # fmt: skip
-        rows += _identity_rows(timing, labels)
+        rows += _identity_rows(timing, labels, usable_cpus)
         rows += _error_rows(timing, measurement, labels)
         if timing.trusted:
             rows += _time_rows(timing, count_work(scenario).macs, labels)
@@ -56,6 +67,8 @@ def timing_rows(measurement: Measurement, scenario: Scenario) -> list[Row]:
             ]
         for metric, baseline in BASELINES:
             rows += _speedup_rows(metric, timing, measurement.timing(baseline), labels)
+        if timing.variant in distance:
+            rows += _distance_rows(distance[timing.variant], labels)
     return rows
 
 
@@ -94,24 +107,25 @@ def phase_rows(times: PhaseTimes, scenario: Scenario) -> list[Row]:
     busy_s = sum(thread.busy_s for thread in times.threads)
     wait_s = sum(thread.wait_s for thread in times.threads)
     rows += [row("busy_time", busy_s, "s"), row("wait_time", wait_s, "s")]
+    if times.crowd is not None:
+        rows += _crowd_rows(times.crowd, labels)
     if busy_s + wait_s > 0:
         rows.append(row("spin_fraction", wait_s / (busy_s + wait_s), "1"))
     return rows
 
 
-def speedup_of(timing: VariantTiming, baseline: VariantTiming | None) -> Interval | str:
-    """Baseline's time over the variant's, or the reason why there is none."""
-    if not timing.trusted:
-        return timing.reason or "no sample was taken"
-    if baseline is None:
-        return "the baseline was not measured"
-    if not baseline.trusted:
-        return f"the baseline {baseline.variant} has no time: {baseline.reason or 'no sample'}"
-    ratio = ratio_interval(baseline.samples_s, timing.samples_s)
-    return ratio if ratio is not None else "no sample was taken"
+def _crowd_rows(crowd: Crowd, labels: _Labels) -> list[Row]:
+    """What other programs used meanwhile, of the CPUs that this process may use."""
+    return [
+        Row(metric=metric, value=float(value), unit="CPUs", scope="system", source=source, **labels)
+        for metric, value, source in (
+            (OTHERS, crowd.others, "average by /proc/stat, steal time included"),
+            (SHARED, crowd.cpus, "CPU affinity"),
+        )
+    ]
 
 
-def _identity_rows(timing: VariantTiming, labels: _Labels) -> list[Row]:
+def _identity_rows(timing: VariantTiming, labels: _Labels, usable_cpus: int) -> list[Row]:
     """What really ran; texts stand in ``source``."""
     if not timing.info:
         reason = timing.reason or "it was not prepared"
@@ -121,7 +135,7 @@ def _identity_rows(timing: VariantTiming, labels: _Labels) -> list[Row]:
     if kernel:
         rows.append(Row(metric="microkernel", value=None, unit="1", source=kernel, **labels))
     if timing.threads is not None:
-        rows.append(_row("threads", timing.threads, "1", labels))
+        rows.append(_threads_row(timing.threads, usable_cpus, labels))
     if timing.prepare_s is not None:
         rows.append(_row("prepare_time", timing.prepare_s, "s", labels))
     return rows
@@ -167,12 +181,35 @@ def _speedup_rows(
     metric: str, timing: VariantTiming, baseline: VariantTiming | None, labels: _Labels
 ) -> list[Row]:
     found = speedup_of(timing, baseline)
-    if isinstance(found, str):
-        return [unavailable(metric, "1", found, **labels)]
+    if isinstance(found, NoRatio):
+        row = unavailable(metric, "1", found.reason, **labels)
+        return [replace(row, status="below_threshold") if found.noisy else row]
     name = baseline.variant if baseline is not None else ""
     source = f"median time of {name} / median time, interleaved"
     row = Row(metric=metric, value=found.value, unit="1", n=found.n, source=source, **labels)
     return [row, *_interval_rows(metric, found, "1", labels)]
+
+
+def _threads_row(threads: int, usable_cpus: int, labels: _Labels) -> Row:
+    """More threads than CPUs wait for each other however good the kernel is."""
+    row = _row("threads", threads, "1", labels)
+    if threads <= usable_cpus:
+        return row
+    source = f"oversubscribed: {threads} threads on {usable_cpus} usable CPUs"
+    return replace(row, status="out_of_bounds", source=source)
+
+
+def _distance_rows(distance: Distance, labels: _Labels) -> list[Row]:
+    ratio = distance.ratio
+    source = "median time / lowest median time, interleaved"
+    return [
+        Row(metric=RATIO, value=ratio.value, unit="1", n=ratio.n, source=source, **labels),
+        *_interval_rows(RATIO, ratio, "1", labels),
+        _row(
+            SLOWER, distance.separable, "1", labels,
+            source="1: the samples tell it from the fastest, 0: they do not",
+        ),
+    ]  # fmt: skip
 
 
 def _interval_rows(metric: str, interval: Interval, unit: str, labels: _Labels) -> list[Row]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from moe_prof.analysis.crowding import is_crowded
 from moe_prof.units import share_text
 
 Cause = Literal[
@@ -45,6 +46,8 @@ class Evidence:
 
     Attributes:
         threads / usable_cpus: threads of the variant, CPUs that the process may use.
+        shared_cpus / others: CPUs on which it may run, CPUs' worth of time that other programs used
+            on them meanwhile.
         waiting: share of thread time spent waiting, 0..1.
         busiest: working time of the busiest thread over the mean of all threads.
         serial: working time of the busiest thread over the working time of all threads.
@@ -62,6 +65,8 @@ class Evidence:
 
     threads: int
     usable_cpus: int
+    shared_cpus: float | None = None
+    others: float | None = None
     waiting: float | None = None
     busiest: float | None = None
     serial: float | None = None
@@ -105,8 +110,12 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _oversubscribed(e: Evidence) -> Verdict | None:
-    if e.threads <= e.usable_cpus:
-        return None
+    """Threads that wait for a CPU count as working in their own timers: their share is known."""
+    without_cpu = 1 - e.usable_cpus / e.threads
+    return _too_many_threads(e) if without_cpu >= WAITING_MIN else None
+
+
+def _too_many_threads(e: Evidence) -> Verdict:
     return Verdict(
         "oversubscribed",
         f"{e.threads} threads on {e.usable_cpus} usable CPUs",
@@ -114,9 +123,30 @@ def _oversubscribed(e: Evidence) -> Verdict | None:
     )
 
 
+def _crowded(e: Evidence) -> Verdict | None:
+    """Waiting that other programs can cause gives no verdict on the kernel."""
+    if e.threads == 1 or e.waiting is None or e.waiting < WAITING_MIN:
+        return None
+    if not is_crowded(e.threads, e.shared_cpus, e.others):
+        return None
+    return Verdict(
+        "unknown",
+        f"threads wait {share_text(e.waiting)} of their time, but other programs kept "
+        f"{e.others:.1f} of {e.shared_cpus:.0f} CPUs busy meanwhile, which makes threads wait",
+        f"repeat on an idle machine, or with --threads {_threads_left(e)}",
+    )
+
+
+def _threads_left(e: Evidence) -> int:
+    """The team for which the other programs leave CPUs."""
+    return max(1, int((e.shared_cpus or 0.0) - (e.others or 0.0)))
+
+
 def _waiting(e: Evidence) -> Verdict | None:
     if e.threads == 1 or e.waiting is None or e.waiting < WAITING_MIN:
         return None
+    if e.threads > e.usable_cpus:
+        return _too_many_threads(e)
     share = f"threads wait {share_text(e.waiting)} of their time"
     if e.serial is not None and e.serial > SERIAL_SHARE_MIN:
         return Verdict(
@@ -247,6 +277,7 @@ def _per_mac(e: Evidence) -> str:
 
 RULES: tuple[Rule, ...] = (
     _oversubscribed,
+    _crowded,
     _waiting,
     _branches,
     _frontend,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from moe_prof import machine, session, toolversions
+from moe_prof.analysis import crowding
+from moe_prof.analysis.query import RowIndex
 from moe_prof.collectors import builtin
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, split_output
@@ -61,17 +63,20 @@ class Bench:
             folder=folder,
         ) as opened:
             measurement = measure(request, progress, folder=opened.raw)
-            rows = opened.add(_rows(measurement, workload))
+            rows = opened.add(_rows(measurement, workload, facts.usable_cpus()))
             with opened.writing():
                 write_suite(measurement, workload.scenario, opened.raw)
-            for note in measurement.notes:
+            crowded = crowding.warning(RowIndex(rows), variants)
+            for note in (*filter(None, [crowded]), *measurement.notes):
                 opened.note(note)
             if measurement.interrupted:
                 opened.update(state="partial")
         exit_code, errors = _outcome(measurement)
         result = Result(
             rows=tuple(rows),
-            body=bench_body(measurement, workload.scenario, workload.left_out),
+            body=bench_body(
+                measurement, workload.scenario, workload.left_out, rows, facts.usable_cpus()
+            ),
             machine=facts.as_dict(),
             session=opened.folder,
             exit_code=exit_code,
@@ -87,8 +92,8 @@ def _with_baseline(variants: tuple[str, ...]) -> tuple[str, ...]:
     return (BASELINE, *variants)
 
 
-def _rows(measurement: Measurement, workload: Workload) -> list[Row]:
-    rows = builtin.timing_rows(measurement, workload.scenario)
+def _rows(measurement: Measurement, workload: Workload, usable_cpus: int) -> list[Row]:
+    rows = builtin.timing_rows(measurement, workload.scenario, usable_cpus=usable_cpus)
     for variant, reason in workload.left_out:
         for metric, unit in (("time", "s"), ("speedup", "1")):
             rows.append(

@@ -10,7 +10,7 @@ from pathlib import Path
 from moe_prof import session as sessions
 from moe_prof import toolversions
 from moe_prof.analysis import ceilings as ceiling_rows
-from moe_prof.analysis import roofline
+from moe_prof.analysis import crowding, roofline
 from moe_prof.analysis.ceilings import Ceilings
 from moe_prof.analysis.query import RowIndex
 from moe_prof.analysis.roofline import Floor
@@ -194,7 +194,11 @@ class _Run:
     def _time(self) -> None:
         request = self._request(self._jobs(), TIMING_SHARE)
         self.measurement = measure(request, self.progress, folder=self.session.raw / "timing")
-        self.session.add(builtin.timing_rows(self.measurement, self.work.scenario))
+        self.session.add(
+            builtin.timing_rows(
+                self.measurement, self.work.scenario, usable_cpus=self.machine.usable_cpus()
+            )
+        )
         with self.session.writing():
             write_suite(self.measurement, self.work.scenario, self.session.raw)
         self._note(
@@ -389,6 +393,9 @@ class _Run:
 
     def _judge(self) -> None:
         assert self.measurement is not None
+        crowded = crowding.warning(RowIndex(self.session.rows), self.work.variants)
+        if crowded:  # the page says it first, not among its notes
+            self.session.note(crowded)
         self.session.add(untimed_rows(self.measurement.timings, self.work.scenario))
         self.session.add(
             verdict_rows(

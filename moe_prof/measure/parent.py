@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from moe_prof.kernels.build import build
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.measure import schedule
 from moe_prof.measure.child import Child, ending_text
-from moe_prof.measure.crowd import Crowd
+from moe_prof.measure.crowd import Crowd, average
 from moe_prof.measure.expected import save_expected
 from moe_prof.measure.protocol import Mode, Rounds, WorkerRequest
 from moe_prof.measure.records import Record
@@ -118,7 +119,7 @@ def measure_phases(
         run.keep_logs(folder)
     if run.interrupted:
         raise KeyboardInterrupt
-    return tuple(record.phase_times() for record in run.records.values())
+    return tuple(replace(r.phase_times(), crowd=run.crowd) for r in run.records.values())
 
 
 class _Run:
@@ -172,6 +173,11 @@ class _Run:
         except OSError as error:
             self._notes.append(f"what the workers printed is not kept: {error.strerror or error}")
 
+    @property
+    def crowd(self) -> Crowd | None:
+        """What other programs used while samples or phases were taken."""
+        return average(self._crowds)
+
     def measurement(self) -> Measurement:
         """What has been measured."""
         most = max((len(record.samples_s) for record in self.records.values()), default=0)
@@ -181,8 +187,9 @@ class _Run:
             processes=len(self._processes),
             interrupted=self.interrupted,
             checked_tokens=self._checked_tokens,
-            notes=(*self._notes, *remarks(timings, self._crowds)),
+            notes=(*self._notes, *remarks(timings)),
             elapsed_s=self._clock.elapsed_s,
+            crowd=self.crowd,
         )
 
     def _build(self) -> None:

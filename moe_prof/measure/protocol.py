@@ -13,7 +13,7 @@ parent: events, each with ``event`` and, where it is about one, ``variant``:
                warmups [(loops, seconds per forward)]
 ``ready``      all variants are set up; the rounds are awaited
 ``sampled``    round, loops, wall_s, cpu_s (of all loops)
-``crowd``      cpus, others: use of the machine by other programs while samples were taken
+``crowd``      cpus, others: use of the machine by other programs meanwhile
 ``timed``      phase timers: forwards, wall_s, phases_s (threads x phases), busy_s, wait_s
 ``done``       everything asked for has been done
 ``fatal``      the request itself cannot be met: error, message

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
-from moe_prof.measure.crowd import Crowd
 from moe_prof.measure.results import VariantTiming
-from moe_prof.stats import median_interval
+from moe_prof.stats import MIN_SAMPLES, median_interval
 
-CROWDED_CPUS = 0.15
-"""CPUs' worth of time that may be missing for the largest team before it counts."""
 WIDE_HALF_WIDTH = 0.1
 
 
-def remarks(timings: Sequence[VariantTiming], crowds: Sequence[Crowd]) -> list[str]:
-    """All that apply; ``crowds`` are the other programs' shares, one a process."""
+def remarks(timings: Sequence[VariantTiming]) -> list[str]:
+    """All that apply."""
     trusted = [timing for timing in timings if timing.trusted]
-    return [line for line in (_crowded(trusted, crowds), _wide(trusted)) if line]
-
-
-def _crowded(timings: Sequence[VariantTiming], crowds: Sequence[Crowd]) -> str:
-    """Whether other programs left fewer CPUs than the largest team has threads."""
-    threads = max((timing.threads or 1 for timing in timings), default=0)
-    if not crowds or not threads:
-        return ""
-    cpus, others = crowds[0].cpus, statistics.mean(crowd.others for crowd in crowds)
-    if others + threads <= cpus + CROWDED_CPUS:
-        return ""
-    return (
-        f"other programs kept {others:.1f} of {cpus} CPUs busy, which slows teams of threads most; "
-        "repeat on an idle machine, with fewer --threads, or with OMP_WAIT_POLICY=passive"
-    )
+    return [line for line in (_wide(trusted), _few(trusted)) if line]
 
 
 def _wide(timings: Sequence[VariantTiming]) -> str:
@@ -46,4 +28,18 @@ def _wide(timings: Sequence[VariantTiming]) -> str:
     return (
         f"intervals wider than +-{100 * WIDE_HALF_WIDTH:.0f} %: {', '.join(names)}; "
         "measure longer with --max-time"
+    )
+
+
+def _few(timings: Sequence[VariantTiming]) -> str:
+    """Which variants have too few samples for an interval."""
+    counts = {t.variant: len(t.samples_s) for t in timings if len(t.samples_s) < MIN_SAMPLES}
+    if not counts:
+        return ""
+    fewest, most = min(counts.values()), max(counts.values())
+    span = str(most) if fewest == most else f"{fewest}..{most}"
+    taken = "one sample" if most == 1 else f"{span} samples"
+    return (
+        f"{taken}: no interval for {', '.join(counts)}; {MIN_SAMPLES} samples give one, with "
+        "more time (--max-time) or rounds (--repeat)"
     )

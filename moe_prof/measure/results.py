@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from moe_prof.measure.crowd import Crowd
 from moe_prof.scenario import Scenario
 from moe_prof.stats import Key
 
@@ -134,6 +135,7 @@ class PhaseTimes:
         wall_s: seconds per forward in this (slower) build.
         forwards: forwards behind the means.
         reason: why there are none, "" when there are.
+        crowd: use of the machine by other programs meanwhile, None when unknown.
     """
 
     variant: str
@@ -141,6 +143,7 @@ class PhaseTimes:
     wall_s: float | None = None
     forwards: int = 0
     reason: str = ""
+    crowd: Crowd | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +157,7 @@ class Measurement:
         checked_tokens: tokens compared with the oracle.
         notes: remarks on the measurement as a whole.
         elapsed_s: wall time of all of it.
+        crowd: use of the machine by other programs meanwhile, None when unknown.
     """
 
     timings: tuple[VariantTiming, ...]
@@ -162,6 +166,7 @@ class Measurement:
     checked_tokens: int
     notes: tuple[str, ...]
     elapsed_s: float
+    crowd: Crowd | None = None
 
     def timing(self, variant: str) -> VariantTiming | None:
         """The entry of ``variant``, None when it was not asked for."""

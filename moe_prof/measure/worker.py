@@ -82,8 +82,9 @@ class Worker:
     def run(self) -> None:
         """Do what the request asks."""
         if self._request.mode == "phases":
-            for job in self._request.jobs:
-                self._time_phases(job)
+            with self._watching_others():
+                for job in self._request.jobs:
+                    self._time_phases(job)
         else:
             self._time_variants()
         self._emit("done")
@@ -101,16 +102,22 @@ class Worker:
                         self._plans[job.variant] = plan
             self._emit("ready")
             rounds = Rounds(**json.loads(sys.stdin.readline()))
-            start = crowd.read()
-            self._sample_rounds(rounds)
-            found = crowd.between(start, crowd.read())
-            if found is not None:
-                self._emit("crowd", **asdict(found))
+            with self._watching_others():
+                self._sample_rounds(rounds)
             for job in self._request.jobs:
                 if job.variant in self._plans:
                     with self._blaming(job.variant):
                         self._check(job, self._plans[job.variant])
             self._closing = True
+
+    @contextmanager
+    def _watching_others(self) -> Iterator[None]:
+        """Report what other programs used meanwhile."""
+        start = crowd.read()
+        yield
+        found = crowd.between(start, crowd.read())
+        if found is not None:
+            self._emit("crowd", **asdict(found))
 
     def _announce_close(self, variant: str) -> None:
         """A crash in a plan's end is its own; an exception that closes all plans is not."""

@@ -4,57 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from moe_prof.analysis.query import RowIndex
+from moe_prof.analysis.speedup import NoRatio, speedup_of
 from moe_prof.analysis.work import count_work
-from moe_prof.collectors.builtin import speedup_of
 from moe_prof.measure.results import Measurement, VariantTiming
+from moe_prof.render.fitted import Column, FittedTable
+from moe_prof.render.headline import crowd_line, fastest_text, oversubscribed_line
+from moe_prof.render.tables import MISSING, NOISY
+from moe_prof.rows import Row
 from moe_prof.scenario import Scenario
 from moe_prof.stats import Interval, median_interval
 from moe_prof.units import count_text, digits_text, time_range_text, time_text
 
-MISSING = "-"
-
 
 def bench_body(
-    measurement: Measurement, scenario: Scenario, left_out: Sequence[tuple[str, str]]
+    measurement: Measurement,
+    scenario: Scenario,
+    left_out: Sequence[tuple[str, str]],
+    rows: Sequence[Row],
+    usable_cpus: int,
 ) -> RenderableType:
-    """Title, table, notes."""
+    """What a reader must know first, title, the fastest, table, notes."""
     n, d, h, e, k = scenario.shape
     macs = count_text(count_work(scenario).macs)
     title = f"{scenario.label}: N={n} D={d} H={h} E={e} K={k}, {macs} MACs per forward"
-    return Group(Text(title), _table(measurement), *_notes(measurement, scenario, left_out))
+    index, names = RowIndex(rows), [timing.variant for timing in measurement.timings]
+    fastest = fastest_text(index, names)
+    return Group(
+        *crowd_line(index, names),
+        Text(title),
+        *([Text(fastest)] if fastest else []),
+        _table(measurement, usable_cpus),
+        *oversubscribed_line(index, names),
+        *_notes(measurement, scenario, left_out),
+    )
 
 
-def _table(measurement: Measurement) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
-    table.add_column("variant", overflow="fold")
-    table.add_column("path", no_wrap=True)
+def _table(measurement: Measurement, usable_cpus: int) -> FittedTable:
     titles = (
         "T", "time", "95 % interval", "speedup", "95 % interval", "/autovec", "rel RMSE",
     )  # fmt: skip
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+    table = FittedTable("variant", (Column("path", "left"), *map(Column, titles)))
     for timing in measurement.timings:
-        table.add_row(*(Text(cell) for cell in _cells(timing, measurement)))
+        table.add_row(*_cells(timing, measurement, usable_cpus))
     return table
 
 
-def _cells(timing: VariantTiming, measurement: Measurement) -> tuple[str, ...]:
+def _cells(timing: VariantTiming, measurement: Measurement, usable_cpus: int) -> tuple[str, ...]:
     time = median_interval(timing.samples_s) if timing.trusted else None
     speedup = speedup_of(timing, measurement.timing("scalar"))
     over_autovec = speedup_of(timing, measurement.timing("autovec"))
     return (
         timing.variant,
         timing.isa or MISSING,
-        MISSING if timing.threads is None else str(timing.threads),
+        _threads(timing.threads, usable_cpus),
         timing.status if time is None else time_text(time.value),
         MISSING if time is None else _range(time, seconds=True),
         _times(speedup),
-        MISSING if isinstance(speedup, str) else _range(speedup, seconds=False),
+        MISSING if isinstance(speedup, NoRatio) else _range(speedup, seconds=False),
         _times(over_autovec),
         MISSING if timing.rel_rmse is None else f"{timing.rel_rmse:.1e}",
     )
@@ -85,8 +95,16 @@ def _notes(
     return [Text(line) for line in (*lines, *measurement.notes)]
 
 
-def _times(ratio: Interval | str) -> str:
-    return MISSING if isinstance(ratio, str) else f"{digits_text(ratio.value)}x"
+def _threads(threads: int | None, usable_cpus: int) -> str:
+    if threads is None:
+        return MISSING
+    return f"{threads}!" if threads > usable_cpus else str(threads)
+
+
+def _times(ratio: Interval | NoRatio) -> str:
+    if isinstance(ratio, NoRatio):
+        return NOISY if ratio.noisy else MISSING
+    return f"{digits_text(ratio.value)}x"
 
 
 def _range(interval: Interval, *, seconds: bool) -> str:

@@ -2,7 +2,7 @@
 
 A mark says how a value came about: none for measured, ``s`` simulated, ``m`` modelled. It stands in
 the column's title when it holds for the whole column, else behind the value. A missing value is a
-dash, an impossible one carries ``!``.
+dash, one that scatters too much says so, an impossible one carries ``!``.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
+from moe_prof.analysis.fastest import time_half_width
 from moe_prof.analysis.query import RowIndex
+from moe_prof.render.fitted import Column as Fitted
+from moe_prof.render.fitted import FittedTable
 from moe_prof.rows import Row
 from moe_prof.units import count_text, digits_text, share_text, time_text
 
 MISSING = "-"
+NOISY = "too noisy"
 MARKS = {"measured": "", "simulated": "s", "modelled": "m", "unavailable": ""}
 LEGEND = (
     "m modelled, s simulated (exact counts, no time), - not to be had here (the rows of --format "
@@ -79,79 +79,72 @@ COUNTER_COLUMNS: tuple[Column, ...] = (
 )
 
 
-def counters_table(index: RowIndex, variants: Sequence[str]) -> Table:
+def counters_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
     """Events of one forward; columns without any value are left out."""
-    table = _table("variant")
     columns = [
         column
         for column in COUNTER_COLUMNS
         if any(index.value(variant, column.metric) is not None for variant in variants)
     ]
-    cells = _columns(table, index, variants, columns)
-    for variant in variants:
-        table.add_row(Text(variant), *cells[variant])
-    return table
+    return _metric_table(index, variants, columns)
 
 
-def stage_table(index: RowIndex, variants: Sequence[str]) -> Table:
+def stage_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
     """Time with its 95 % interval, speedups, roofline share and waiting of each variant."""
-    table = _table("variant", "path")
-    for title in ("T", "time", "95 % +-"):
-        table.add_column(title, justify="right", no_wrap=True)
-    cells = _columns(table, index, variants, STAGE_COLUMNS)
+    titles, cells = _columns(index, variants, STAGE_COLUMNS)
+    first = (Fitted("path", "left"), Fitted("T"), Fitted("time"), Fitted("95 % +-"))
+    table = FittedTable("variant", (*first, *titles))
     for variant in variants:
         time = index.row(variant, "time")
-        threads = index.value(variant, "threads")
-        path = index.text(variant, "isa") if index.value(variant, "threads") else MISSING
+        threads = index.row(variant, "threads")
+        path = index.text(variant, "isa") if threads is not None and threads.value else MISSING
+        half_width = time_half_width(index, variant)
         table.add_row(
-            Text(variant),
-            Text(path),
-            MISSING if threads is None else f"{threads:.0f}",
+            variant,
+            path,
+            _cell(threads, "{:.0f}".format, mark=False),
             MISSING if time is None or time.value is None else time_text(time.value),
-            _interval(index, variant),
+            MISSING if half_width is None else f"{100 * half_width:.1f} %",
             *cells[variant],
         )
     return table
 
 
-def topdown_table(index: RowIndex, variants: Sequence[str]) -> Table:
+def topdown_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
     """The top-down tree of each variant, in percent of issue slots, with IPC."""
-    table = _table("variant")
-    cells = _columns(table, index, variants, TOPDOWN_COLUMNS)
-    for variant in variants:
-        table.add_row(Text(variant), *cells[variant])
-    return table
+    return _metric_table(index, variants, TOPDOWN_COLUMNS)
 
 
-def phase_table(index: RowIndex, variants: Sequence[str], phases: Sequence[str]) -> Table:
+def phase_table(index: RowIndex, variants: Sequence[str], phases: Sequence[str]) -> FittedTable:
     """Share of each phase in the working time of each variant."""
-    table = _table("variant")
-    for phase in phases:
-        table.add_column(phase, justify="right", no_wrap=True)
+    table = FittedTable("variant", [Fitted(phase) for phase in phases])
     for variant in variants:
         times = index.phases(variant, "phase_time")
         total = sum(times.values())
         if total <= 0:
             continue
         table.add_row(
-            Text(variant),
+            variant,
             *(share_text(times[p] / total) if p in times else MISSING for p in phases),
         )
     return table
 
 
-def _table(*titles: str) -> Table:
-    """A table with columns of text, the first of which folds long names (paths of libraries)."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
-    for number, title in enumerate(titles):
-        table.add_column(title, no_wrap=number > 0, overflow="fold")
+def _metric_table(
+    index: RowIndex, variants: Sequence[str], columns: Sequence[Column]
+) -> FittedTable:
+    titles, cells = _columns(index, variants, columns)
+    table = FittedTable("variant", titles)
+    for variant in variants:
+        table.add_row(variant, *cells[variant])
     return table
 
 
 def _columns(
-    table: Table, index: RowIndex, variants: Sequence[str], columns: Sequence[Column]
-) -> dict[str, list[str]]:
-    """Add the columns' titles to the table; returns the cells by variant."""
+    index: RowIndex, variants: Sequence[str], columns: Sequence[Column]
+) -> tuple[list[Fitted], dict[str, list[str]]]:
+    """The columns' titles, and the cells by variant."""
+    titles = []
     cells: dict[str, list[str]] = {variant: [] for variant in variants}
     for column in columns:
         found = {variant: index.row(variant, column.metric) for variant in variants}
@@ -161,24 +154,14 @@ def _columns(
             if row is not None and row.value is not None
         }
         shared = marks.pop() if len(marks) == 1 else None
-        title = f"{column.title} {shared}" if shared else column.title
-        table.add_column(title, justify="right", no_wrap=True)
+        titles.append(Fitted(f"{column.title} {shared}" if shared else column.title))
         for variant, row in found.items():
             cells[variant].append(_cell(row, column.form, mark=shared is None))
-    return cells
+    return titles, cells
 
 
 def _cell(row: Row | None, form: Callable[[float], str], *, mark: bool) -> str:
     if row is None or row.value is None:
-        return MISSING
+        return NOISY if row is not None and row.status == "below_threshold" else MISSING
     text = form(row.value) + ("!" if row.status == "out_of_bounds" else "")
     return f"{text} {MARKS[row.provenance]}".rstrip() if mark else text
-
-
-def _interval(index: RowIndex, variant: str) -> str:
-    """Half of the interval's width over the median."""
-    value = index.value(variant, "time")
-    low, high = index.value(variant, "time_ci_low"), index.value(variant, "time_ci_high")
-    if not value or low is None or high is None:
-        return MISSING
-    return f"{50 * (high - low) / value:.1f} %"

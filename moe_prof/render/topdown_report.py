@@ -12,10 +12,11 @@ from moe_prof.analysis.query import RowIndex
 from moe_prof.analysis.work import WorkCounts
 from moe_prof.kernels import PHASES
 from moe_prof.machine import Machine
+from moe_prof.render.headline import answer, crowd_line, oversubscribed_line
 from moe_prof.render.tables import LEGEND, phase_table, stage_table, topdown_table
 from moe_prof.rows import Row
 from moe_prof.scenario import Scenario
-from moe_prof.units import bytes_text, count_text, digits_text, share_text, time_text
+from moe_prof.units import bytes_text, count_text, digits_text, share_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,12 @@ class Report:
 def body(report: Report) -> RenderableType:
     """All sections, in reading order: the answer first."""
     index = RowIndex(report.rows)
-    parts: list[RenderableType] = [*_heading(report, index), "", *_answer(report, index), ""]
-    parts += [_title("Stages"), stage_table(index, report.variants), *_proof(report, index), ""]
+    parts: list[RenderableType] = [
+        *crowd_line(index, report.variants), *_heading(report, index), "",
+        *answer(index, report.variants), "",
+    ]  # fmt: skip
+    parts += [_title("Stages"), stage_table(index, report.variants), *_proof(report, index)]
+    parts += [*oversubscribed_line(index, report.variants), ""]
     parts += [_title(_slots_title(report)), topdown_table(index, report.variants), ""]
     phases = phase_table(index, report.variants, PHASES)
     if phases.row_count:
@@ -81,30 +86,6 @@ def _heading(report: Report, index: RowIndex) -> list[RenderableType]:
         Text(", ".join((*facts, *caches))),
         Text(work),
     ]
-
-
-def _answer(report: Report, index: RowIndex) -> list[RenderableType]:
-    """One paragraph: the fastest stage, what bounds it, what to try."""
-    timed = [(t, v) for v in report.variants if (t := index.value(v, "time")) is not None]
-    if not timed:
-        return [Text("No variant could be timed; the reasons stand below.")]
-    time_s, best = min(timed)
-    words = [f"Fastest here is {best}: {time_text(time_s)} a forward"]
-    speedup = index.value(best, "speedup")
-    if speedup is not None and best != "scalar":
-        words.append(f", {digits_text(speedup)} times scalar")
-    near = index.value(best, "roofline_fraction")
-    if near is not None:
-        words.append(f", {100 * near:.0f} % of what this machine's ceilings allow")
-    cause = index.text(best, "verdict")
-    words.append(
-        ". What bounds it could not be told: "
-        if cause == "unknown"
-        else f". It is {cause.replace('_', ' ')}: "
-    )
-    words.append(f"{index.text(best, 'verdict_evidence')}. ")
-    words.append(f"Next: {index.text(best, 'verdict_advice')}.")
-    return [Text("".join(words))]
 
 
 def _proof(report: Report, index: RowIndex) -> list[RenderableType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from moe_prof.analysis.crowding import SHARED, used_by_others
 from moe_prof.analysis.query import RowIndex
 from moe_prof.analysis.roofline import Floor
 from moe_prof.analysis.verdict import Evidence, Verdict, judge
@@ -63,6 +64,8 @@ def _evidence(
     return Evidence(
         threads=int(index.value(variant, "threads") or 1),
         usable_cpus=usable_cpus,
+        shared_cpus=index.value("", SHARED),
+        others=used_by_others(index, variant),
         waiting=index.value(variant, "spin_fraction"),
         busiest=max(busy.values()) * len(busy) / total_s if total_s > 0 else None,
         serial=max(busy.values()) / total_s if total_s > 0 else None,

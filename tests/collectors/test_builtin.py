@@ -1,9 +1,12 @@
 """Rows of the built-in collector."""
 
+from dataclasses import replace
+
 import pytest
 
 from moe_prof.collectors.builtin import availability, phase_rows, timing_rows
 from moe_prof.measure import Measurement, PhaseTimes, ThreadTimes, VariantTiming
+from moe_prof.measure.crowd import Crowd
 from moe_prof.scenario import SCENARIOS, Scenario
 
 S3 = SCENARIOS["S3"]
@@ -21,13 +24,13 @@ def timed(variant, forward_s, *, rounds=4, **changes):
     return VariantTiming(**(values | changes))
 
 
-def rows_of(*timings, scenario=S3):
+def rows_of(*timings, scenario=S3, usable_cpus=2, crowd=None):
     """Summary rows by (variant, metric), and single samples by the same keys."""
     measurement = Measurement(
         timings=timings, processes=2, interrupted=False, checked_tokens=128, notes=(),
-        elapsed_s=1.0,
+        elapsed_s=1.0, crowd=crowd,
     )  # fmt: skip
-    rows = timing_rows(measurement, scenario)
+    rows = timing_rows(measurement, scenario, usable_cpus=usable_cpus)
     return {(r.variant, r.metric): r for r in rows if r.repeat is None}, [
         r for r in rows if r.repeat is not None
     ]
@@ -136,6 +139,40 @@ def test_identity_is_text():
     assert summary["packed", "threads"].value == 2
 
 
+def test_more_threads_than_cpus_are_out_of_bounds():
+    """The row itself says that the machine was oversubscribed."""
+    summary, _ = rows_of(timed("openmp", 1e-3, threads=99), timed("scalar", 1e-3, threads=1))
+    row = summary["openmp", "threads"]
+    assert (row.value, row.status) == (99, "out_of_bounds")
+    assert row.source == "oversubscribed: 99 threads on 2 usable CPUs"
+    assert summary["scalar", "threads"].status == "ok"
+
+
+def test_use_by_other_programs_is_a_row():
+    """A saved session says how crowded the machine was; unknown is no row, not 0."""
+    summary, _ = rows_of(timed("scalar", 1e-3), crowd=Crowd(2, 1.3))
+    assert summary["", "cpus_used_by_others"].value == 1.3
+    assert summary["", "cpus_shared"].value == 2
+    assert ("", "cpus_used_by_others") not in rows_of(timed("scalar", 1e-3))[0]
+
+
+def test_a_noisy_speedup_is_below_the_threshold():
+    """No value, a status of its own, and the width as the reason."""
+    wild = {(0, r): (1e-3 if r % 2 else 9e-3) for r in range(9)}
+    summary, _ = rows_of(timed("scalar", 1e-3), timed("packed", 1e-3, samples_s=wild))
+    row = summary["packed", "speedup"]
+    assert (row.value, row.status) == (None, "below_threshold")
+    assert row.source.startswith("too noisy: the interval of the ")
+
+
+def test_distance_from_the_fastest():
+    """Twice its time without noise: separable; the fastest is not from itself."""
+    summary, _ = rows_of(timed("scalar", 2e-3), timed("packed", 1e-3))
+    assert summary["scalar", "time_over_fastest"].value == 2.0
+    found = [summary[name, "slower_than_fastest"].value for name in ("scalar", "packed")]
+    assert found == [1.0, 0.0]
+
+
 TWO_THREADS = PhaseTimes(
     "openmp",
     threads=(
@@ -170,6 +207,12 @@ def test_phases_sum_to_the_busy_time():
 def test_spin_fraction_is_the_share_of_waiting():
     """4 ms of 8 thread-milliseconds."""
     assert phase_values(TWO_THREADS)["spin_fraction", None, None] == 0.5
+
+
+def test_use_by_others_while_waiting_was_measured():
+    """A row of the variant, beside its waiting."""
+    values = phase_values(replace(TWO_THREADS, crowd=Crowd(2, 0.7)))
+    assert values["cpus_used_by_others", None, None] == 0.7
 
 
 def test_no_timers_give_reasons():

@@ -51,6 +51,44 @@ def test_cause(cause, evidence):
     assert judge(evidence).cause == cause
 
 
+CROWDED = {"shared_cpus": 2.0, "others": 1.3}
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        {"waiting": 0.48, "serial": 0.98, "busiest": 1.96},
+        {"waiting": 0.3, "serial": 0.6, "busiest": 1.4},
+        {"waiting": 0.4},
+    ],
+)
+def test_other_programs_excuse_waiting(waiting):
+    """No verdict on waiting that others can cause; the reason and a team that fits are named."""
+    verdict = judge(with_(**waiting, **CROWDED))
+    assert verdict.cause == "unknown"
+    assert "other programs kept 1.3 of 2 CPUs busy" in verdict.evidence
+    assert "--threads 1" in verdict.advice
+
+
+def test_other_programs_excuse_nothing_else():
+    """Slots of working threads are the kernel's own."""
+    assert judge(with_(retiring=0.75, **CROWDED)).cause == "instruction_bound"
+
+
+def test_own_surplus_threads_are_no_crowd():
+    """Fifty times more threads than CPUs wait whoever else is there."""
+    assert judge(with_(threads=99, waiting=0.1, **CROWDED)).cause == "oversubscribed"
+
+
+def test_a_small_surplus_must_be_seen_waiting():
+    """Nine threads on eight CPUs: bound by it only where they wait; not told apart in a crowd."""
+    few = {"threads": 9, "usable_cpus": 8, "retiring": 0.75}
+    assert judge(with_(**(few | {"waiting": 0.1}))).cause == "instruction_bound"
+    assert judge(with_(**(few | {"waiting": 0.4}))).cause == "oversubscribed"
+    crowd = {"shared_cpus": 8.0, "others": 2.0, "waiting": 0.4}
+    assert judge(with_(**(few | crowd))).cause == "unknown"
+
+
 def test_one_thread_does_not_wait_for_others():
     """Waiting of a single thread is no sign of bad sharing."""
     assert judge(with_(threads=1, waiting=0.5, serial=1.0)).cause == "unknown"

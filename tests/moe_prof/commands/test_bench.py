@@ -13,6 +13,7 @@ import pytest
 from moe_prof import cli, session
 from moe_prof.commands import bench
 from moe_prof.measure import measure
+from moe_prof.measure.crowd import Crowd
 
 PLANS = Path(__file__).parent.parent / "measure"
 SHAPE = "3,16,8,4,2"
@@ -25,14 +26,18 @@ def run(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
     monkeypatch.delenv("MOE_PROF_ISA", raising=False)
 
+    crowd = [None]
+
     def faked(request, progress, *, folder):
         changes = {"plan_factory": "fake_plans:scripted", "processes": 2}
-        return measure(dataclasses.replace(request, **changes), progress, folder=folder)
+        made = measure(dataclasses.replace(request, **changes), progress, folder=folder)
+        return dataclasses.replace(made, crowd=crowd[0])
 
     monkeypatch.setattr(bench, "measure", faked)
 
-    def go(*argv, plans=""):
+    def go(*argv, plans="", others=None):
         monkeypatch.setenv("FAKE_PLANS", plans)
+        crowd[0] = others
         code = cli.main(["bench", SHAPE, *argv])
         return (code, *capsys.readouterr())
 
@@ -127,6 +132,50 @@ def test_text_names_what_was_measured(run):
     assert out.startswith("3,16,8,4,2: N=3 D=16 H=8 E=4 K=2, 3.65 k MACs per forward\n")
     assert "median of 6 samples in 2 processes, interleaved" in out
     assert " ms " in out
+
+
+def test_other_programs_are_told_first(run, tmp_path):
+    """Before the title; kept as a note of the session."""
+    _, out, _ = run("--variant", "openmp", "--threads", "2", "--repeat", "2", others=Crowd(2, 1.6))
+    assert out.startswith("Warning: other programs kept 1.6 of 2 CPUs busy")
+    assert any("kept 1.6 of 2" in note for note in only_session(tmp_path).manifest.notes)
+
+
+def test_the_fastest_is_named(run):
+    """2 ms against 3 and 4 ms with 1 % noise."""
+    _, out, _ = run("--variant", "autovec,openmp", "--repeat", "8")
+    assert "Fastest here is openmp: 2.0" in out
+
+
+def test_equals_are_not_separable(run):
+    """Two plans of the same speed: neither is called the fastest."""
+    plans = "autovec=good,openmp=good"
+    _, out, _ = run("--variant", "autovec,openmp", "--repeat", "8", plans=plans)
+    (line,) = [line for line in out.splitlines() if line.startswith("Fastest")]
+    assert line.startswith("Fastest, not separable: ")
+    assert "autovec" in line
+    assert "openmp" in line
+
+
+def test_one_sample_claims_nothing(run, rows_of):
+    """No speedup in the text or the rows, and the reason in both."""
+    _, out, _ = run("--variant", "openmp", "--repeat", "1")
+    (line,) = [line for line in out.splitlines() if line.startswith("openmp ")]
+    assert "x" not in line.removeprefix("openmp")
+    assert "one sample: no interval for scalar, openmp" in out
+    _, rows = rows_of("--variant", "openmp", "--repeat", "1")
+    assert rows["openmp", "speedup"]["value"] is None
+    assert "one sample: no interval" in rows["openmp", "speedup"]["source"]
+
+
+def test_more_threads_than_cpus_are_told(run, rows_of):
+    """A mark in the table with its meaning, and the row's status."""
+    argv = ("--variant", "openmp", "--threads", "999", "--repeat", "2")
+    _, out, _ = run(*argv)
+    assert " 999! " in out
+    assert "oversubscribed: 999 threads on " in out
+    _, rows = rows_of(*argv)
+    assert rows["openmp", "threads"]["status"] == "out_of_bounds"
 
 
 def test_unknown_variant_is_a_usage_error(run):

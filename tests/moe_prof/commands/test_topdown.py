@@ -19,6 +19,7 @@ from moe_prof.collectors.perf_stat import EVENTS
 from moe_prof.commands import topdown as command
 from moe_prof.errors import BuildError, ToolError, UnavailableError, WorkloadError
 from moe_prof.kernels import build as kernel_build
+from moe_prof.measure.crowd import Crowd
 from moe_prof.measure.expected import layer_macs
 from moe_prof.scenario import Scenario
 from moe_prof.topdown import counted, simulation
@@ -80,7 +81,7 @@ def real(tmp_path_factory):
 def calm(times, name):
     """Phase times of an idle machine: on a crowded one teams of threads do little but wait."""
     threads = (replace(thread, wait_s=0.1 * thread.busy_s) for thread in times.threads)
-    return replace(times, variant=name, threads=tuple(threads))
+    return replace(times, variant=name, threads=tuple(threads), crowd=None)
 
 
 @pytest.fixture
@@ -91,7 +92,9 @@ def replay(real, monkeypatch, tmp_path):
     ceilings = real.answers["ceilings"]
     monkeypatch.setattr(command.measured_ceilings, "measure", lambda *a, **o: ceilings)
 
-    def go(*argv, change=lambda timing: timing, requests=None, variants=VARIANTS, **changes):
+    def go(
+        *argv, change=lambda timing: timing, made=calm, requests=None, variants=VARIANTS, **changes
+    ):
         found = real.answers["measure"]
         timings = tuple(
             change(replace(timing, variant=name))
@@ -101,12 +104,12 @@ def replay(real, monkeypatch, tmp_path):
         def measured(request, progress, *, folder):
             if requests is not None:
                 requests.append(request)
-            return replace(found, timings=timings, **changes)
+            return replace(found, timings=timings, **{"crowd": None, **changes})
 
         def phases(request, progress, *, folder):
             wanted = [job.variant for job in request.jobs]
             times = zip(variants, real.answers["measure_phases"], strict=True)
-            return tuple(calm(t, name) for name, t in times if name in wanted)
+            return tuple(made(t, name) for name, t in times if name in wanted)
 
         monkeypatch.setattr(command, "measure", measured)
         monkeypatch.setattr(command, "measure_phases", phases)
@@ -227,7 +230,7 @@ def test_text_instead_of_json(replay, quick):
     assert ran.code == 0
     assert max(map(len, ran.out.splitlines())) <= 100
     assert f"Not measured because {NO_PMU}" in ran.out
-    assert "Fastest here is" in ran.out
+    assert "Fastest" in ran.out
 
 
 def test_csv_instead_of_json(replay, quick):
@@ -334,6 +337,32 @@ def test_a_crowded_team_has_the_ceilings_of_the_cpus(replay, quick):
     ran = replay("--threads", "128", change=crowd)
     assert ran.rows["openmp", "roofline_fraction"]["value"] is not None
     assert ran.rows["openmp", "verdict"]["source"] == "oversubscribed"
+
+
+def waiting_half(times, name):
+    """Phase times of threads that wait as long as they work, while others filled the machine."""
+    threads = (replace(thread, wait_s=thread.busy_s) for thread in times.threads)
+    return replace(times, variant=name, threads=tuple(threads), crowd=Crowd(2, 1.6))
+
+
+def test_other_programs_are_told_first_and_excuse_waiting(replay, quick, tmp_path):
+    """The first line is the warning; waiting gives no verdict but the reason."""
+    ran = replay("--threads", "2", "--format", "text", made=waiting_half, crowd=Crowd(2, 0.0))
+    assert ran.out.startswith("Warning: other programs kept 1.6 of 2 CPUs busy")
+    saved = session.load(tmp_path / "session")
+    verdicts = {row.variant: row.source for row in saved.rows if row.metric == "verdict"}
+    assert verdicts["openmp"] == "unknown"
+    assert any(note.startswith("other programs kept 1.6") for note in saved.manifest.notes)
+
+
+def test_waiting_on_an_idle_machine_has_a_verdict(replay, quick):
+    """The same figures without the others."""
+
+    def idle(times, name):
+        return replace(waiting_half(times, name), crowd=Crowd(2, 0.0))
+
+    ran = replay("--threads", "2", made=idle, crowd=Crowd(2, 0.0))
+    assert ran.rows["openmp", "verdict"]["source"] in ("spin_bound", "imbalance", "serial_bound")
 
 
 @pytest.fixture

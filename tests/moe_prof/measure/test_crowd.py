@@ -1,6 +1,6 @@
 """Use of the machine by other programs."""
 
-from moe_prof.measure.crowd import Crowd, Reading, between, parse_stat, read
+from moe_prof.measure.crowd import Crowd, Reading, average, between, parse_stat, read
 
 STAT = """\
 cpu  300 0 100 1600 40 0 0 20 50 0
@@ -13,12 +13,17 @@ ctxt 678
 
 def test_busy_time_leaves_out_idle_and_guest():
     """100+50+10 and 200+50+10 ticks; guest time is part of user time already."""
-    assert parse_stat(STAT, 100) == (4.2, 2)
+    assert parse_stat(STAT, 100, {0, 1}) == (4.2, 2)
+
+
+def test_cpus_of_others_do_not_count():
+    """A process bound to CPU 1 shares that one only, however busy the rest of the machine is."""
+    assert parse_stat(STAT, 100, {1}) == (2.6, 1)
 
 
 def test_no_cpu_lines():
     """Another system's file is no answer."""
-    assert parse_stat("something else\n", 100) is None
+    assert parse_stat("something else\n", 100, {0}) is None
 
 
 def test_others_are_what_this_process_did_not_use():
@@ -35,6 +40,17 @@ def test_coarse_ticks_do_not_go_below_zero():
 def test_missing_reading_gives_nothing():
     """None, never 0."""
     assert between(None, Reading(1.0, 1.0, 1.0, 2)) is None
+
+
+def test_a_moment_is_too_short():
+    """Ticks of 10 ms say nothing about a tenth of a second."""
+    assert between(Reading(0.0, 0.0, 0.0, 2), Reading(0.1, 0.2, 0.0, 2)) is None
+
+
+def test_several_processes_are_averaged():
+    """Each worker saw its own stretch; none seen is unknown, not 0."""
+    assert average([Crowd(2, 0.5), Crowd(2, 1.5)]) == Crowd(2, 1.0)
+    assert average([]) is None
 
 
 def test_this_machine_can_be_read():

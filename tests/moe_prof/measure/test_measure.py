@@ -56,6 +56,15 @@ def test_all_tokens_are_checked(request_for):
     assert measurement.timings[0].rel_rmse < 1e-6
 
 
+@pytest.mark.parametrize("measuring", [measure, measure_phases])
+def test_use_by_other_programs_is_watched(request_for, measuring):
+    """While samples are taken, and while the phases are: waiting is measured there."""
+    made = measuring(request_for("slow", processes=1, repeat=1))
+    crowd = made.crowd if measuring is measure else made[0].crowd
+    assert crowd.cpus == len(os.sched_getaffinity(0))
+    assert crowd.others >= 0
+
+
 @pytest.mark.parametrize("name", ["wrong", "nan"])
 def test_wrong_result_is_never_timed(request_for, name):
     """The variant is wrong, has no sample, and the other one is measured."""

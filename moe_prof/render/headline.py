@@ -1,0 +1,81 @@
+"""What a page says first: what disturbed the run, which variant is the fastest, what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from moe_prof.analysis import crowding
+from moe_prof.analysis.fastest import Leaders, leaders, too_early_to_tell
+from moe_prof.analysis.query import RowIndex
+from moe_prof.units import digits_text, time_text
+
+BASELINE = "scalar"
+
+
+def crowd_line(index: RowIndex, variants: Sequence[str]) -> list[RenderableType]:
+    """The warning that belongs before all figures, where other programs disturbed them."""
+    text = crowding.warning(index, variants)
+    return [Text(f"Warning: {text}.", style="bold yellow")] if text else []
+
+
+def oversubscribed_line(index: RowIndex, variants: Sequence[str]) -> list[RenderableType]:
+    """What the exclamation mark behind a number of threads means."""
+    names, source = [], ""
+    for variant in variants:
+        row = index.row(variant, "threads")
+        if row is not None and row.status == "out_of_bounds":
+            names.append(variant)
+            source = row.source
+    return [Text(f"{source}: {', '.join(names)}; use fewer --threads")] if names else []
+
+
+def fastest_text(index: RowIndex, variants: Sequence[str]) -> str:
+    """Which variant is the fastest, or which cannot be told apart; "" where nothing was timed."""
+    found = leaders(index, variants)
+    if found is None:
+        return ""
+    best, *equal = found.names
+    time = f"{time_text(found.time_s)} a forward"
+    if found.noisy:
+        return f"Which is fastest cannot be told, too noisy: lowest median of {best}, {time}"
+    if equal:
+        why = too_early_to_tell(index, found.names)
+        return f"Fastest, not separable: {', '.join(found.names)} ({time}; {why})"
+    return f"Fastest here is {best}: {time}{_speedup(index, best)}"
+
+
+def answer(index: RowIndex, variants: Sequence[str]) -> list[RenderableType]:
+    """One paragraph: the fastest stage, what bounds it, what to try."""
+    found = leaders(index, variants)
+    if found is None:
+        return [Text("No variant could be timed; the reasons stand below.")]
+    return [Text("".join([fastest_text(index, variants), *_bound(index, found)]))]
+
+
+def _bound(index: RowIndex, found: Leaders) -> list[str]:
+    """How near the ceilings the first of the leaders is, its cause and what to try."""
+    best = found.names[0]
+    words = []
+    near = index.value(best, "roofline_fraction")
+    if near is not None and len(found.names) == 1 and not found.noisy:
+        words.append(f", {100 * near:.0f} % of what this machine's ceilings allow")
+    subject = "It" if len(found.names) == 1 else best
+    cause = index.text(best, "verdict")
+    words.append(
+        f". What bounds {subject.replace('It', 'it')} could not be told: "
+        if cause == "unknown"
+        else f". {subject} is {cause.replace('_', ' ')}: "
+    )
+    words.append(f"{index.text(best, 'verdict_evidence')}. ")
+    words.append(f"Next: {index.text(best, 'verdict_advice')}.")
+    return words
+
+
+def _speedup(index: RowIndex, variant: str) -> str:
+    speedup = index.value(variant, "speedup")
+    if speedup is None or variant == BASELINE:
+        return ""
+    return f", {digits_text(speedup)} times {BASELINE}"
