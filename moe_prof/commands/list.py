@@ -17,6 +17,7 @@ from moe_prof.checks import CHECKS
 from moe_prof.commands.base import Result
 from moe_prof.kernels.table import VARIANTS, VariantSpec
 from moe_prof.progress import Progress
+from moe_prof.render.fitted import Column, FittedTable
 from moe_prof.rows import Row
 from moe_prof.scenario import SCENARIOS
 from moe_prof.units import bytes_text, count_text, digits_text, share_text
@@ -93,23 +94,28 @@ def body(commands: tuple[tuple[str, str], ...]) -> RenderableType:
     )
 
 
-def _titled(title: str, table: Table) -> tuple[RenderableType, ...]:
+def _titled(title: str, table: RenderableType) -> tuple[RenderableType, ...]:
     return (Text(title, style="bold"), table, Text())
 
 
-def _variant_table() -> Table:
-    table = _table("variant", "language", "paths here")
-    table.add_column("idea")
+def _variant_table() -> FittedTable:
+    table = FittedTable(
+        "variant",
+        (
+            Column("language", "left"),
+            Column("paths here", "left", wraps=True),
+            Column("idea", "left", wraps=True),
+        ),
+    )
     for spec in VARIANTS:
         paths = kernels.isas(spec.name)
         table.add_row(spec.name, spec.language, _paths_text(spec, paths), spec.idea)
     return table
 
 
-def _scenario_table() -> Table:
-    table = _table("name", "N,D,H,E,K")
-    for title in ("MACs", "router", "weights", "MAC/byte", "grouped"):
-        table.add_column(title, justify="right", no_wrap=True)
+def _scenario_table() -> FittedTable:
+    titles = ("MACs", "router", "weights", "MAC/byte", "grouped")
+    table = FittedTable("name", (Column("N,D,H,E,K", "left"), *map(Column, titles)))
     for scenario in SCENARIOS.values():
         found = count_work(scenario)
         table.add_row(
@@ -148,13 +154,6 @@ def _pairs(lines: tuple[tuple[str, str], ...]) -> Table:
     table.add_column()
     for name, text in lines:
         table.add_row(name, text)
-    return table
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
-    for title in titles:
-        table.add_column(title, no_wrap=True)
     return table
 
 

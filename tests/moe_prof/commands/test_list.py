@@ -6,6 +6,8 @@ import csv
 import io
 import json
 
+import pytest
+
 from moe_prof.checks import CHECKS
 from moe_prof.cli import main
 from moe_prof.commands import COMMANDS
@@ -22,6 +24,22 @@ def test_text_names_every_table_row(capsys):
     names += [command.name for command in COMMANDS]
     assert [name for name in names if name not in shown] == []
     assert max(len(line) for line in shown.splitlines()) <= 100
+
+
+@pytest.mark.parametrize("width", ["80", "60"])
+def test_narrow_terminals_lose_nothing(capsys, monkeypatch, width):
+    """Every figure of the scenarios and every word of the variants, uncut."""
+    assert main(["list"]) == 0
+    wide = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", width)
+    assert main(["list"]) == 0
+    narrow = capsys.readouterr().out
+    assert max(len(line) for line in narrow.splitlines()) <= int(width)
+    assert "…" not in narrow
+    assert (
+        set(wide.split()) - set(narrow.split()) - {line for line in wide.split() if "─" in line}
+        == set()
+    )
 
 
 def test_json_rows(capsys):

@@ -10,7 +10,14 @@ from rich.console import Console, RenderableType
 from moe_prof.analysis.query import RowIndex
 from moe_prof.kernels import PHASES
 from moe_prof.kernels.table import BY_NAME
-from moe_prof.render.tables import counters_table, phase_table, stage_table, topdown_table
+from moe_prof.render.tables import (
+    COUNTER_COLUMNS,
+    TOPDOWN_COLUMNS,
+    counters_table,
+    phase_table,
+    stage_table,
+    topdown_table,
+)
 from moe_prof.rows import unavailable
 from tests.moe_prof.topdown.made import row
 
@@ -24,9 +31,10 @@ def text(renderable: RenderableType, width: int = 100) -> str:
     return out.getvalue()
 
 
-def lines(renderable: RenderableType) -> list[list[str]]:
-    """The words of each line, without the rule below the titles."""
-    return [line.split() for line in text(renderable).splitlines() if "─" not in line]
+def lines(renderable: RenderableType, width: int = 100) -> list[list[str]]:
+    """The words of each line, without the rules below titles and the lines between blocks."""
+    shown = text(renderable, width).splitlines()
+    return [line.split() for line in shown if line.strip() and "─" not in line]
 
 
 def modelled(metric: str, value: float, variant: str = "scalar", **more: object):
@@ -168,8 +176,67 @@ def test_a_long_name_folds_and_figures_stay_whole(table):
     assert ("2.34" in shown) or ("3.00x" in shown)
 
 
-@pytest.mark.parametrize("width", [60, 100])
-def test_any_width_is_drawn(width):
-    """Narrow terminals lose figures, but nothing breaks."""
-    index = RowIndex([row("IPC", 2.0, name) for name in BY_NAME])
-    assert max(map(len, text(topdown_table(index, list(BY_NAME)), width).splitlines())) <= width
+WIDTHS = (100, 80, 60)
+NAME = max(BY_NAME, key=len)
+WIDEST = [
+    row("isa", None, NAME, source="avx512_vnni"),
+    row("threads", 1024.0, NAME, status="out_of_bounds"),
+    row("time", 123.4e-6, NAME), row("time_ci_low", 1e-9, NAME), row("time_ci_high", 1e-3, NAME),
+    row("speedup", 123456.0, NAME),
+    row("speedup_over_autovec", None, NAME, status="below_threshold"),
+    modelled("roofline_fraction", 12.345, NAME, status="out_of_bounds"),
+    modelled("roofline_fraction_path", 0.9999, NAME), row("spin_fraction", 1.0, NAME),
+    *(modelled(column.metric, 0.99999, NAME, status="out_of_bounds") for column in TOPDOWN_COLUMNS),
+    *(row(column.metric, 123.4e6, NAME, provenance="simulated") for column in COUNTER_COLUMNS
+      if column.metric not in {c.metric for c in TOPDOWN_COLUMNS}),
+    *(row("phase_time", 1.0, NAME, phase=phase) for phase in PHASES),
+]  # fmt: skip
+
+
+def phases_table(index, variants):
+    """The phases as the other tables are called."""
+    return phase_table(index, variants, PHASES)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("table", [counters_table, stage_table, topdown_table, phases_table])
+def test_every_figure_is_whole_on_any_width(table, width):
+    """All cells with unit and mark, all titles, the name beside each, and no longer line."""
+    wide = lines(table(RowIndex(WIDEST), [NAME]), 1000)
+    shown = text(table(RowIndex(WIDEST), [NAME]), width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "…" not in shown
+    narrow = lines(table(RowIndex(WIDEST), [NAME]), width)
+    titles = [word for line in narrow[0::2] for word in line[1:]]
+    cells = [word for line in narrow[1::2] for word in line[1:]]
+    assert {line[0] for line in narrow[1::2]} == {NAME}
+    assert (titles, cells) == (wide[0][1:], wide[1][1:])
+
+
+def test_columns_share_a_block_where_they_fit():
+    """A page of 100 columns shows a usual stage in one line."""
+    assert len(lines(stage_table(RowIndex(STAGE_ROWS), ["scalar"]))) == 2
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_long_name_folds_on_any_width(width):
+    """Names fold, figures do not: the cells are those of a wide page."""
+    name = "./" + "deep/" * 20 + "mine.so"
+    index = RowIndex([row("IPC", 2.34, name), row("Retiring", 0.999, name)])
+    shown = text(topdown_table(index, [name]), width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "99.9" in shown
+    assert "2.34" in shown
+    assert "…" not in shown
+
+
+def test_noise_takes_the_place_of_a_speedup():
+    """Words, not a dash: the figure was had and says nothing."""
+    index = RowIndex([row("time", 1e-3), row("speedup", None, status="below_threshold")])
+    assert "too noisy" in text(stage_table(index, ["scalar"]))
+
+
+def test_more_threads_than_cpus_are_marked():
+    """With the mark of the impossible."""
+    index = RowIndex([row("time", 1e-3), row("threads", 99.0, status="out_of_bounds")])
+    assert "99!" in text(stage_table(index, ["scalar"]))
