@@ -17,7 +17,7 @@ from moe_prof.errors import BuildError
 CANDIDATES = ("c++", "g++", "clang++")
 INSTALL_HINT = (
     "install one (Debian/Ubuntu: apt install g++) or the one from PyPI "
-    "(pip install 'moe-prof[compiler]'), or set CXX"
+    "(pip install -e '.[compiler]'), or set CXX"
 )
 
 

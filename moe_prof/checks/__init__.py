@@ -10,11 +10,15 @@ from moe_prof.collectors.base import Availability
 
 __all__ = ["CHECKS", "GROUPS", "Check", "Context", "Finding", "Group", "findings"]
 
-CHECKS: tuple[Check, ...] = (
-    *building.CHECKS,
-    *isa_paths.CHECKS,
-    *profilers.CHECKS,
-    *machine_state.CHECKS,
+CHECKS: tuple[Check, ...] = tuple(
+    check
+    for check in (
+        *building.CHECKS,
+        *isa_paths.CHECKS,
+        *profilers.CHECKS,
+        *machine_state.CHECKS,
+    )
+    if check.used_by != ()
 )
 
 

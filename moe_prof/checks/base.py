@@ -62,12 +62,15 @@ class Check:
         name: what is checked; the finding's name.
         purpose: one line for ``list``.
         judge: makes the finding.
+        used_by: the commands that use a collector; a collector without one is not told of. None for
+            checks of anything else.
     """
 
     group: Group
     name: str
     purpose: str
     judge: Callable[[Context], Availability]
+    used_by: tuple[str, ...] | None = None
 
 
 def usable(reason: str, *, remedy: str = "", version: str = "") -> Availability:

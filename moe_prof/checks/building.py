@@ -24,7 +24,7 @@ def compiler(context: Context) -> Availability:
     """The C++ compiler that the build would call."""
     distribution = context.machine.system.distribution
     install = context.sudo(install_line("compiler", distribution))
-    remedy = f"{install}; or, without rights: pip install 'moe-prof[compiler]'"
+    remedy = f"{install}; or, without rights: pip install -e '.[compiler]'"
     try:
         found = find_compiler()
     except BuildError as error:

@@ -138,14 +138,20 @@ def _version(text: str) -> str:
     return match[0] if match else ""
 
 
-CHECKS: tuple[Check, ...] = (
-    Check("collectors", "builtin", "wall time, busy and waiting time per thread, phases", built_in),
-    Check("collectors", "perf stat", "counters of exactly the forward loop", perf_stat),
-    Check("collectors", "perf topdown", "measured top-down breakdown", perf_topdown),
-    Check("collectors", "perf record", "hotspots and call stacks", perf_record),
-    Check("collectors", "VTune", "hotspots, threading, microarchitecture (Intel)", vtune),
-    Check("collectors", "gprof", "call counts and time per function", gprof),
-    Check("collectors", "callgrind", "simulated instructions, misses, mispredictions", valgrind),
-    Check("collectors", "llvm-mca", "throughput bounds of the hot loop", mca),
-    Check("collectors", "objdump", "finds the hot loop for llvm-mca", objdump),
-)
+# A collector that no command uses yet has an empty tuple and is not shown.
+CHECKS: tuple[Check, ...] = tuple(
+    Check("collectors", name, purpose, judge, used_by)
+    for name, purpose, judge, used_by in (
+        ("builtin", "wall time, busy and waiting time per thread, phases", built_in,
+         ("topdown", "bench")),
+        ("perf stat", "counters of exactly the forward loop", perf_stat, ("topdown", "counters")),
+        ("perf topdown", "measured top-down breakdown", perf_topdown, ("topdown",)),
+        ("perf record", "hotspots and call stacks", perf_record, ()),
+        ("VTune", "hotspots, threading, microarchitecture (Intel)", vtune, ()),
+        ("gprof", "call counts and time per function", gprof, ()),
+        ("callgrind", "simulated instructions, misses, mispredictions", valgrind,
+         ("topdown", "counters")),
+        ("llvm-mca", "throughput bounds of the hot loop", mca, ("topdown",)),
+        ("objdump", "finds the hot loop for llvm-mca", objdump, ("topdown",)),
+    )
+)  # fmt: skip

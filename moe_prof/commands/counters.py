@@ -17,6 +17,7 @@ from moe_prof.commands.options import add_workload, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
 from moe_prof.deadline import Deadline
 from moe_prof.errors import MoeProfError, UnavailableError, WorkloadError
+from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.features import read_cpu
 from moe_prof.kernels.selection import forced_isa
 from moe_prof.kernels.table import BY_NAME
@@ -48,7 +49,12 @@ class CountersCommand:
         add_workload(parser, default_variants="all")
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
-        """Count; raises UnavailableError when neither perf nor valgrind can be used."""
+        """Count.
+
+        Raises:
+            BuildError: the kernels cannot be compiled.
+            UnavailableError: neither perf nor valgrind can be used.
+        """
         deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()
@@ -65,6 +71,7 @@ class CountersCommand:
             folder=folder,
         ) as session:
             run = _Run(work, machine, session, progress, counters, deadline)
+            run.build()
             if not counters.has_hardware:
                 run.simulated()  # first: perf's software events are the lesser part then
             run.perf()
@@ -81,6 +88,11 @@ class _Run:
     counters: Counters
     deadline: Deadline
     failures: tuple[str, ...] = ()
+
+    def build(self) -> None:
+        """The driver that all tools run; raises BuildError before one of them is started."""
+        if self._native():
+            kernel_build.build("release", self.progress)
 
     def perf(self) -> None:
         """One run under perf stat a variant."""

@@ -123,7 +123,7 @@ def test_no_compiler_tells_how_to_get_one(monkeypatch, tmp_path):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(compiler, "find_spec", lambda name: None)
-    with pytest.raises(BuildError, match=r"apt install g\+\+.*pip install 'moe-prof\[compiler\]'"):
+    with pytest.raises(BuildError, match=r"apt install g\+\+.*pip install -e '\.\[compiler\]'"):
         compiler.find_compiler()
 
 

@@ -54,7 +54,7 @@ def test_no_compiler_gives_the_distributions_line(machine_tree, monkeypatch):
     assert (found.usable, found.reason, found.remedy) == (
         False,
         "no C++ compiler found (c++, g++, clang++)",
-        "sudo dnf install gcc-c++; or, without rights: pip install 'moe-prof[compiler]'",
+        "sudo dnf install gcc-c++; or, without rights: pip install -e '.[compiler]'",
     )
 
 

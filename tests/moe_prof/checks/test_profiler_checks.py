@@ -7,8 +7,10 @@ import dataclasses
 import pytest
 from contexts import context
 
+from moe_prof.checks import CHECKS as SHOWN
 from moe_prof.checks import profilers
 from moe_prof.checks.packages import family, install_line
+from moe_prof.commands import COMMANDS
 
 CHECKS = {check.name: check for check in profilers.CHECKS}
 
@@ -16,6 +18,15 @@ CHECKS = {check.name: check for check in profilers.CHECKS}
 def judged(name, made):
     """One check's finding."""
     return CHECKS[name].judge(made)
+
+
+def test_only_collectors_of_some_command_are_shown():
+    """Every name in ``used_by`` is a command, and a collector without one is left out."""
+    names = {command.name for command in COMMANDS}
+    for check in CHECKS.values():
+        assert check.used_by is not None
+        assert set(check.used_by) <= names
+        assert (check in SHOWN) == bool(check.used_by)
 
 
 def test_builtin_always_works(machine_tree):

@@ -9,7 +9,8 @@ import pytest
 from moe_prof import session
 from moe_prof.collectors.perf_stat import EVENTS
 from moe_prof.deadline import Deadline
-from moe_prof.errors import UnavailableError, WorkloadError
+from moe_prof.errors import BuildError, UnavailableError, WorkloadError
+from moe_prof.kernels import build as kernel_build
 from moe_prof.measure.expected import layer_macs
 from moe_prof.scenario import Scenario
 from moe_prof.topdown import counted, simulation
@@ -204,3 +205,15 @@ def test_the_target_is_the_runs(run, monkeypatch):
         counted.Target(SCENARIO, "scalar", None, 1, 9),
         counted.Target(SCENARIO, "openmp", "portable", 3, 9),
     ]
+
+
+def test_no_compiler_is_an_error(run, monkeypatch):
+    """Exit code 1 with what would install one, as in every command; not 'unavailable'."""
+
+    def fail(kind, progress):
+        raise BuildError("no C++ compiler found; pip install -e '.[compiler]'")
+
+    monkeypatch.setattr(kernel_build, "build", fail)
+    ran = run("scalar,openmp")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.complaints == ["moe-prof: no C++ compiler found; pip install -e '.[compiler]'"]
