@@ -23,6 +23,7 @@ from rich.console import Console
 from moe_prof import __version__, streams
 from moe_prof.commands import COMMANDS
 from moe_prof.commands.base import EXIT_ERROR, Command, Result
+from moe_prof.commands.options import add_format, format_of
 from moe_prof.errors import MoeProfError, UsageError
 from moe_prof.interrupts import EXIT_INTERRUPTED
 from moe_prof.progress import Progress
@@ -63,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args is None:
             return 0
         command: Command = args.command_object
+        args.format = format_of(args)
         result = command.run(args, progress)
         progress.clear()
         try:
@@ -132,10 +134,7 @@ def _add_command(
         epilog=_EXIT_CODES,
     )
     command.configure(parser)
-    parser.add_argument(
-        "--format", choices=("text", "json", "csv"), default="text",
-        help="form of the result on stdout (default: text)",
-    )  # fmt: skip
+    add_format(parser)
     parser.set_defaults(command_object=command)
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 FOLDER_VARIABLE = "MOE_PROF_SESSIONS"
 DEFAULT_FOLDER = "moe_prof_sessions"
+MANIFEST = "manifest.json"
 JOURNAL = "rows.jsonl"
 TABLE = "metrics.parquet"
 
@@ -195,7 +196,7 @@ def create(
             ``moe_prof_sessions`` below the current folder.
 
     Raises:
-        MoeProfError: the folder cannot be written, or already holds a session.
+        MoeProfError: the folder cannot be written, or holds a session or other files.
     """
     run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
     if folder is None:
@@ -220,8 +221,7 @@ def create(
         environment={k: os.environ[k] for k in _RECORDED_VARIABLES if k in os.environ},
     )
     try:
-        if (folder / "manifest.json").exists():
-            raise MoeProfError(f"{folder} already holds a session; choose another --output")
+        _check_empty(folder)
         (folder / "raw").mkdir(parents=True, exist_ok=True)
         _write_manifest(folder, manifest)
     except OSError as error:
@@ -232,6 +232,18 @@ def create(
     return Session(folder, manifest)
 
 
+def _check_empty(folder: Path) -> None:
+    """A session gets a folder of its own: none of its files may mix with others."""
+    if (folder / MANIFEST).exists():
+        raise MoeProfError(f"{folder} already holds a session; choose another --output")
+    first = min(folder.iterdir(), default=None) if folder.is_dir() else None
+    if first is not None:
+        raise MoeProfError(
+            f"{folder} is a folder with other files ({first.name}, ...); name a new or an empty "
+            "one with --output"
+        )
+
+
 def load(folder: str | Path) -> SavedSession:
     """Read a session back, also one that was interrupted before its end.
 
@@ -240,7 +252,7 @@ def load(folder: str | Path) -> SavedSession:
     """
     path = Path(folder)
     try:
-        data: Any = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        data: Any = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path} is not a session: it has no manifest.json") from None
     except (OSError, ValueError) as error:
@@ -285,8 +297,8 @@ def _journal_rows(journal: Path) -> list[Row]:
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
-    target = folder / "manifest.json"
-    temporary = folder / "manifest.json.tmp"
+    target = folder / MANIFEST
+    temporary = folder / f"{MANIFEST}.tmp"
     temporary.write_text(json.dumps(asdict(manifest), indent=1) + "\n", encoding="utf-8")
     temporary.replace(target)
 

@@ -11,7 +11,10 @@ from moe_prof.kernels.selection import MAX_THREADS
 
 MAX_TIME_S = 10_000 * 3600
 """Longer than any run; a few hundred digits would be infinite."""
-FILE_SUFFIXES = {".json", ".csv", ".txt", ".html"}
+FORMATS = ("text", "json", "csv")
+FORMAT_OF_SUFFIX = {".json": "json", ".csv": "csv", ".txt": "text"}
+FOREIGN_SUFFIXES = {".html", ".htm", ".parquet", ".pdf", ".xlsx"}
+"""Suffixes of files that no command writes; a folder of that name would not be what was meant."""
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>s|m|h)?", re.ASCII)
 _WHOLE = re.compile(r"[0-9]{1,19}")
@@ -56,8 +59,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     """--output: a folder for the session, or a file for the printed result."""
     parser.add_argument(
         "--output", metavar="PATH", type=output_path, default=None,
-        help="folder for the session (default: a new one in ./moe_prof_sessions), or, with a name "
-        "ending in .json, .csv or .txt, a file for the result instead of stdout",
+        help="folder for the session, new or empty (default: a new one in ./moe_prof_sessions), "
+        "or, with a name ending in .json, .csv or .txt, a file for the result in that form",
     )  # fmt: skip
 
 
@@ -68,20 +71,51 @@ def output_path(text: str) -> Path:
     return Path(text)
 
 
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """--format: None where it is not given, so that the name of a result file can tell it."""
+    parser.add_argument(
+        "--format", choices=FORMATS, default=None,
+        help="form of the result (default: that of the --output file's name, else text)",
+    )  # fmt: skip
+
+
+def format_of(args: argparse.Namespace) -> str:
+    """The form asked for by ``--format``, or by the name of the result file.
+
+    Raises:
+        UsageError: the two contradict each other.
+    """
+    output: Path | None = getattr(args, "output", None)
+    told = None if output is None else FORMAT_OF_SUFFIX.get(output.suffix.lower())
+    if args.format is not None and told not in (None, args.format):
+        raise UsageError(
+            f"--output {output} says {told}, --format says {args.format}; leave one of them out"
+        )
+    return args.format or told or FORMATS[0]
+
+
 def split_output(args: argparse.Namespace) -> Path | None:
     """Sort ``--output`` into session folder (returned) and result file (``args.output_file``).
 
     Raises:
-        UsageError: the parent folder of a result file does not exist.
+        UsageError: the parent folder of a result file does not exist, or it is itself a folder.
         MoeProfError: the result file cannot be written, which is better known before measuring.
     """
     output: Path | None = args.output
     args.output_file = None
-    if output is None or output.suffix not in FILE_SUFFIXES:
-        return output
+    if output is None:
+        return None
+    suffix = output.suffix.lower()
+    if suffix in FOREIGN_SUFFIXES:
+        raise UsageError(
+            f"--output {output}: no {suffix} file can be written; end the name in "
+            f"{', '.join(FORMAT_OF_SUFFIX)}, or name a folder"
+        )
     try:
-        if output.is_dir():
+        if suffix not in FORMAT_OF_SUFFIX:
             return output
+        if output.is_dir():
+            raise UsageError(f"--output {output}: this is a folder; name a file or another folder")
         if not output.absolute().parent.is_dir():
             raise UsageError(
                 f"--output {output}: there is no folder {output.parent}; make it first"

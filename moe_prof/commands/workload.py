@@ -43,10 +43,11 @@ def workload_from(args: argparse.Namespace, machine: Machine) -> Workload:
     Without ``--isa`` the path of MOE_PROF_ISA is forced, in the same way.
 
     Raises:
-        UsageError: unknown scenario, variant or path, a path that this CPU lacks, sums longer than
-            an int32 can hold, or more memory than there is.
+        UsageError: unknown scenario, variant or path, a path that this CPU lacks, no tokens, sums
+            longer than an int32 can hold, or more memory than there is.
     """
     scenario = scenarios.parse(args.scenario)
+    _check_tokens(scenario)
     _check_reductions(scenario)
     isa = args.isa if args.isa is not None else os.environ.get("MOE_PROF_ISA") or None
     names, left_out = choose_variants(args.variant, isa)
@@ -119,6 +120,15 @@ def _why_no_library(name: str, path: Path) -> str:
     if reason is None:
         return ""
     return f"variant {name!r}: {reason}; a shared library of this machine is needed"
+
+
+def _check_tokens(scenario: Scenario) -> None:
+    """A forward of no tokens is right and returns at once: there is nothing to measure in it."""
+    if not scenario.num_tokens:
+        raise UsageError(
+            f"scenario {scenario.label}: N (num_tokens) = 0 leaves nothing to measure; use N of at "
+            "least 1"
+        )
 
 
 def _check_reductions(scenario: Scenario) -> None:

@@ -84,6 +84,23 @@ def test_output_file_replaces_stdout(run, capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "start"),
+    [("r.json", '{\n "schema": 1'), ("r.CSV", "run_id,scenario"), ("r.txt", "hello")],
+)
+def test_the_name_of_the_file_tells_its_form(run, tmp_path, name, start):
+    """Without --format nobody gets text in a .json."""
+    assert run(RESULT, "--output", str(tmp_path / name)) == 0
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_name_and_format_that_contradict_are_refused(run, capsys, tmp_path):
+    """Exit code 2 before anything runs, and no file."""
+    assert run(RESULT, "--format", "text", "--output", str(tmp_path / "r.json")) == 2
+    assert "says json, --format says text" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
     ("error", "code"),
     [(UsageError("a"), 2), (UnavailableError("b"), 3), (WorkloadError("c"), 6)],
 )

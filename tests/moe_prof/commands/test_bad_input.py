@@ -52,6 +52,7 @@ def test_the_environments_path_is_checked_as_the_options(refused, monkeypatch):
         (("4,32,0,4,2",), "H (d_ff) = 0 is not in 1.."),
         (("4,32,32,0,0",), "E (num_experts) = 0 is not in 1.."),
         (("4,32,32,4,0",), "K (top_k) = 0 is not in 1.."),
+        (("0,32,32,4,2",), "scenario 0,32,32,4,2: N (num_tokens) = 0 leaves nothing to measure"),
         (("-4,32,32,4,2",), "N (num_tokens) = -4 is not in 0.."),
         (("4,-32,32,4,2",), "D (d_model) = -32 is not in 1.."),
         (("99999999999999999999,32,32,4,2",), "is not in 0.."),
@@ -91,6 +92,9 @@ def test_the_environments_path_is_checked_as_the_options(refused, monkeypatch):
         ((SHAPE, "--output", ""), "--output: the path is empty"),
         ((SHAPE, "--format", "xml"), "invalid choice: 'xml'"),
         ((SHAPE, "--output", "no/such/folder/x.json"), "there is no folder no/such/folder"),
+        ((SHAPE, "--output", "x.json", "--format", "csv"), "x.json says json, --format says csv"),
+        ((SHAPE, "--output", "x.csv", "--format", "text"), "x.csv says csv, --format says text"),
+        ((SHAPE, "--output", "x.html"), "no .html file can be written; end the name in .json"),
     ],
 )
 def test_usage(refused, argv, words):
@@ -151,6 +155,25 @@ def test_a_folder_with_a_session(refused, tmp_path):
     )  # fmt: skip
 
 
+def test_a_folder_with_other_files(refused, tmp_path):
+    """A home folder given by mistake is not littered."""
+    (tmp_path / "mine").write_text("precious")
+    code, line = refused(SHAPE, "--output", tmp_path)
+    assert (code, line) == (
+        1, f"moe-prof: {tmp_path} is a folder with other files (mine, ...); name a new or an empty "
+        "one with --output",
+    )  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_folder_in_place_of_a_result_file(refused, tmp_path):
+    """It is not taken for a session's folder either."""
+    (tmp_path / "x.json").mkdir()
+    code, line = refused(SHAPE, "--output", tmp_path / "x.json")
+    assert code == 2
+    assert line.endswith("x.json: this is a folder; name a file or another folder")
+
+
 def test_a_refused_request_leaves_nothing_behind(refused, tmp_path):
     """No session for a request that was wrong."""
     refused(SHAPE, "--variant", "turbo")
@@ -164,11 +187,3 @@ def test_trying_to_write_changes_nothing(refused, monkeypatch, tmp_path):
     for name in ("old.json", "new.json"):
         refused(SHAPE, "--output", name, "--variant", "turbo")
     assert (Path("old.json").read_text(), Path("new.json").exists()) == ("old", False)
-
-
-def test_an_empty_forward_is_no_error(monkeypatch, tmp_path):
-    """N = 0 is a legal shape: counted as nothing to count, with the reason."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    ran = main("counters", "0,32,32,4,2", "--variant", "scalar", "--output", tmp_path / "s")
-    assert (ran.code, len(ran.complaints)) == (3, 1)
-    assert "there are no tokens, so nothing to simulate" in ran.complaints[0]
