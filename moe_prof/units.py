@@ -5,6 +5,8 @@ from __future__ import annotations
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _SI_STEPS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY_STEPS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+SMALLEST_TENTH = 5e-4
+"""The smallest fraction that one decimal of percent does not round to zero."""
 
 
 def time_text(value_s: float) -> str:
@@ -40,8 +42,12 @@ def bytes_text(value: float) -> str:
 
 
 def share_text(value: float | None) -> str:
-    """A fraction as percent: ``75.0 %``; a missing one as a dash."""
-    return "-" if value is None else f"{100 * value:.1f} %"
+    """A fraction as percent: ``75.0 %``, ``0.004 %``; a missing one as a dash."""
+    if value is None:
+        return "-"
+    if value and abs(value) < SMALLEST_TENTH:
+        return f"{100 * value:.1g} %"
+    return f"{100 * value:.1f} %"
 
 
 def digits_text(value: float) -> str:

@@ -31,6 +31,8 @@ from moe_prof.analysis.work import count_work
 from moe_prof.scenario import Scenario
 
 Limit = Literal["compute", "memory"]
+_Part = tuple[float, Limit]
+"""Seconds, and what takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Floor:
         level: where the weights live.
         router_s / experts_s: the two parts.
         source: the ceilings that were used, for reports.
+        ceiling: the one that makes up most of the floor, in words.
     """
 
     time_s: float | None
@@ -67,6 +70,7 @@ class Floor:
     router_s: float | None
     experts_s: float | None
     source: str
+    ceiling: str = ""
 
 
 def layer_work(scenario: Scenario, touched_experts: int | None = None) -> LayerWork:
@@ -114,7 +118,20 @@ def floor(work: LayerWork, ceilings: Ceilings, threads: int, path: str | None = 
         router_s=router[0],
         experts_s=experts[0],
         source=f"{used}, {threads} thread{'s' if threads > 1 else ''}",
+        ceiling=_ceiling_text((router, fp32), (experts, int8), read),
     )
+
+
+def _ceiling_text(
+    router: tuple[_Part, Ceiling], experts: tuple[_Part, Ceiling], read: Ceiling | None
+) -> str:
+    """The ceiling of the longer part: ``exact int8 rate, by avx2``, ``read rate of the L2``."""
+    (_, limit), rate = max(router, experts, key=lambda part: part[0][0])
+    if limit == "memory" and read is not None:
+        level = read.name.removeprefix("read_")
+        return f"read rate of the {level if level == 'memory' else level.upper()}"
+    kind, _, path = rate.name.partition("_")
+    return f"{'exact ' if kind == 'int8' else ''}{kind} rate, by {path}"
 
 
 def fraction(bound: Floor, time_s: float) -> float | None:
@@ -146,6 +163,6 @@ def _read_ceiling(ceilings: Ceilings, level: Level, threads: int) -> Ceiling | N
     return None
 
 
-def _part(compute_s: float, read_bytes: int, bytes_per_s: float | None) -> tuple[float, Limit]:
+def _part(compute_s: float, read_bytes: int, bytes_per_s: float | None) -> _Part:
     memory_s = read_bytes / bytes_per_s if bytes_per_s else 0.0
     return (memory_s, "memory") if memory_s > compute_s else (compute_s, "compute")

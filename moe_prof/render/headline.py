@@ -10,7 +10,8 @@ from rich.text import Text
 from moe_prof.analysis import crowding
 from moe_prof.analysis.fastest import Leaders, leaders, too_early_to_tell
 from moe_prof.analysis.query import RowIndex
-from moe_prof.units import digits_text, time_text
+from moe_prof.kernels.table import BY_NAME
+from moe_prof.units import digits_text, share_text, time_text
 
 BASELINE = "scalar"
 
@@ -52,16 +53,17 @@ def answer(index: RowIndex, variants: Sequence[str]) -> list[RenderableType]:
     found = leaders(index, variants)
     if found is None:
         return [Text("No variant could be timed; the reasons stand below.")]
-    return [Text("".join([fastest_text(index, variants), *_bound(index, found)]))]
+    return [Text("".join([fastest_text(index, variants), *_bound(index, variants, found)]))]
 
 
-def _bound(index: RowIndex, found: Leaders) -> list[str]:
+def _bound(index: RowIndex, variants: Sequence[str], found: Leaders) -> list[str]:
     """How near the ceilings the first of the leaders is, its cause and what to try."""
     best = found.names[0]
     words = []
     near = index.value(best, "roofline_fraction")
     if near is not None and len(found.names) == 1 and not found.noisy:
-        words.append(f", {100 * near:.0f} % of what this machine's ceilings allow")
+        ceiling = index.text(best, "roofline_ceiling") or "what this machine's ceilings allow"
+        words.append(f", {share_text(near)} of {ceiling}")
     subject = "It" if len(found.names) == 1 else best
     cause = index.text(best, "verdict")
     words.append(
@@ -69,9 +71,32 @@ def _bound(index: RowIndex, found: Leaders) -> list[str]:
         if cause == "unknown"
         else f". {subject} is {cause.replace('_', ' ')}: "
     )
-    words.append(f"{index.text(best, 'verdict_evidence')}. ")
-    words.append(f"Next: {index.text(best, 'verdict_advice')}.")
+    words.append(_why_and_next(index, best))
+    if cause == "unknown":
+        words.append(_fastest_native(index, [name for name in variants if name != best]))
     return words
+
+
+def _why_and_next(index: RowIndex, variant: str) -> str:
+    evidence, advice = (index.text(variant, f"verdict_{part}") for part in ("evidence", "advice"))
+    return f"{evidence}. Next: {advice}."
+
+
+def _fastest_native(index: RowIndex, variants: Sequence[str]) -> str:
+    """The verdict on the fastest C++ stage, where none on the fastest of all is known.
+
+    Code that numba compiles can be neither counted by perf's driver nor simulated.
+    """
+    native = [n for n in variants if n in BY_NAME and BY_NAME[n].language == "c++"]
+    found = leaders(index, native)
+    cause = index.text(found.names[0], "verdict") if found is not None else ""
+    if found is None or cause in ("", "unknown"):
+        return ""
+    name = found.names[0]
+    return (
+        f" The fastest C++ stage, {name} ({time_text(found.time_s)}), is "
+        f"{cause.replace('_', ' ')}: {_why_and_next(index, name)}"
+    )
 
 
 def _speedup(index: RowIndex, variant: str) -> str:

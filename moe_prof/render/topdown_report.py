@@ -52,7 +52,7 @@ def body(report: Report) -> RenderableType:
     if phases.row_count:
         parts += [_title("Phases, share of working time"), phases, ""]
     parts += [_title("What bounds each stage"), *_verdicts(report, index), ""]
-    parts += _remarks(report)
+    parts += _remarks(report, index)
     return Group(*parts)
 
 
@@ -127,8 +127,8 @@ def _verdicts(report: Report, index: RowIndex) -> list[RenderableType]:
     return lines
 
 
-def _remarks(report: Report) -> list[RenderableType]:
-    lines = []
+def _remarks(report: Report, index: RowIndex) -> list[RenderableType]:
+    lines = _undivided(report, index)
     if report.reason:
         lines.append(f"Not measured because {report.reason}")
         lines.append(
@@ -139,6 +139,17 @@ def _remarks(report: Report) -> list[RenderableType]:
     lines.append(f"Marks: {LEGEND}.")
     lines += [f"Note: {note}" for note in report.notes]
     return [Text(line, style="dim") for line in lines]
+
+
+def _undivided(report: Report, index: RowIndex) -> list[str]:
+    """Why the backend's slots are not divided into memory and core, by reason."""
+    names: dict[str, list[str]] = {}
+    for variant in report.variants:
+        part = index.row(variant, "Backend_Bound.Core_Bound")
+        whole = index.value(variant, "Backend_Bound")
+        if part is not None and part.value is None and whole is not None:
+            names.setdefault(part.source, []).append(variant)
+    return [f"No memory and core of {', '.join(v)}: {why}" for why, v in names.items()]
 
 
 def _title(text: str) -> Text:

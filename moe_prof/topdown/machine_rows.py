@@ -9,6 +9,9 @@ from moe_prof.analysis.ceilings import COLLECTOR, Ceilings
 from moe_prof.analysis.roofline import Floor, LayerWork
 from moe_prof.rows import Row, unavailable
 
+CEILING = "roofline_ceiling"
+"""Metric of a row whose text names the ceiling that sets most of the floor."""
+
 
 def floor_rows(
     scenario: str,
@@ -20,8 +23,9 @@ def floor_rows(
     threads: int,
     isa: str,
 ) -> tuple[list[Row], Floor]:
-    """``roofline_fraction`` against the machine's best exact paths, ``roofline_fraction_path``
-    against the path that ran; and the latter's floor, which the verdict uses.
+    """``roofline_fraction`` against the machine's best exact paths, the ceiling behind it in words,
+    ``roofline_fraction_path`` against the path that ran; and the latter's floor, which the verdict
+    uses.
     """
     best = roofline.floor(work, ceilings, threads)
     own = roofline.floor(work, ceilings, threads, isa)
@@ -44,6 +48,19 @@ def floor_rows(
                 status="ok" if value <= 1 else "out_of_bounds",
                 provenance="modelled",
                 source=f"floor / time, floor {bound.time_s:.4g} s by {bound.limit}: {bound.source}",
+            )
+        )
+    if best.ceiling and time_s is not None:
+        rows.append(
+            Row(
+                scenario=scenario,
+                variant=variant,
+                collector=COLLECTOR,
+                metric=CEILING,
+                value=None,
+                unit="1",
+                provenance="modelled",
+                source=f"this machine's best {best.ceiling}",
             )
         )
     return rows, own

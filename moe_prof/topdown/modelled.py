@@ -108,7 +108,8 @@ def model(
         loop=_loop_bound(simulated),
     )
     validity = "; ".join((f"interval model, {platform.core.name}", *result.warnings))
-    return Modelled((*rows, *_tree_rows(subject, result, validity)), result)
+    lacking = _why_no_loops(simulated)
+    return Modelled((*rows, *_tree_rows(subject, result, validity, lacking)), result)
 
 
 def simulated_rows(
@@ -160,7 +161,8 @@ def _loop_bound(simulated: SimulatedCounts) -> LoopBound | None:
     return LoopBound(demand.port_cycles, demand.dependency_cycles, demand.coverage)
 
 
-def _tree_rows(subject: Subject, result: Breakdown, validity: str) -> list[Row]:
+def _tree_rows(subject: Subject, result: Breakdown, validity: str, lacking: str) -> list[Row]:
+    """Nodes, IPC and cycles; ``lacking`` says why there is no throughput model, "" where one is."""
     rows = [
         Row(
             scenario=subject.scenario,
@@ -172,7 +174,9 @@ def _tree_rows(subject: Subject, result: Breakdown, validity: str) -> list[Row]:
             unit="slots",
             status="ok" if node.value is not None else "not_supported",
             provenance="modelled" if node.value is not None else "unavailable",
-            source=f"{validity}: {node.note}",
+            source=f"{validity}: {node.note}"
+            if node.value is not None
+            else f"{node.note}{lacking} ({validity})",
         )
         for node in result.nodes
     ]
@@ -223,6 +227,17 @@ def _missing(subject: Subject, metric: str, unit: str, why: str) -> Row:
         metric, unit, why, collector=COLLECTOR,
         scenario=subject.scenario, variant=subject.variant,
     )  # fmt: skip
+
+
+def _why_no_loops(simulated: SimulatedCounts) -> str:
+    """What stood in the way of the hot loops' bounds, and what would change it."""
+    if simulated.demand is not None:
+        return ""
+    bad = [tool for tool in simulated.tools if not tool.usable]
+    own = [tool for tool in bad if tool.remedy] or bad  # one tool's failure is told by the next
+    reasons = [f"{tool.reason}; {tool.remedy}" if tool.remedy else tool.reason for tool in own]
+    reasons += [loop.reason for loop in simulated.loops if loop.reason and not bad]
+    return "".join(f": {reason}" for reason in list(dict.fromkeys(reasons))[:2])
 
 
 def _why_not_counted(simulated: SimulatedCounts | None, reason: str) -> str:

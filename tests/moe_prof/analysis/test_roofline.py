@@ -50,6 +50,20 @@ def test_missing_bandwidth_falls_back_to_a_faster_level():
     assert (bound.level, bound.experts_s) == ("memory", 500.0)
 
 
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        (LayerWork(10, 5, 2000, 5), "exact int8 rate, by amx_int8"),
+        (LayerWork(10, 5, 20, 5), "fp32 rate, by avx2"),
+        (LayerWork(1, 10, 1, 500), "read rate of the L3"),
+        (LayerWork(1, 10, 1, 5000), "read rate of the memory"),
+    ],
+)
+def test_the_ceiling_of_the_longer_part_is_named(work, words):
+    """A share of 'the ceilings' would leave open of which."""
+    assert floor(work, machine(), 1).ceiling == words
+
+
 def test_no_rate_no_floor():
     """A team that was not measured has no bound, and says so."""
     bound = floor(LayerWork(1, 1, 1, 1), machine(), 4)

@@ -46,6 +46,42 @@ def test_a_noisy_leader():
     )
 
 
+def unknown(name):
+    """A verdict that says nothing."""
+    return [
+        row("verdict", None, name, source="unknown"),
+        row("verdict_evidence", None, name, source="numba is not simulated"),
+    ]
+
+
+def test_a_numba_stage_in_front_leaves_a_verdict():
+    """Why it has none, and that of the fastest C++ stage."""
+    rows = [*timed("numba-matricized", 1.0, 0.0), *unknown("numba-matricized")]
+    rows += [*timed("packed", 2.0), *timed("openmp", 3.0)]
+    (text,) = answer(RowIndex(rows), ["openmp", "packed", "numba-matricized"])
+    assert "could not be told: numba is not simulated. Next: reuse." in text.plain
+    assert text.plain.endswith(
+        "The fastest C++ stage, packed (2.00 s), is l2 bound: evidence of packed. Next: reuse."
+    )
+
+
+def test_no_native_verdict_is_made_up():
+    """Where the C++ stages are not known either."""
+    rows = [*timed("numba-matricized", 1.0, 0.0), *unknown("numba-matricized")]
+    rows += [*timed("packed", 2.0), *unknown("packed")]
+    (text,) = answer(RowIndex(rows), ["packed", "numba-matricized"])
+    assert "C++" not in text.plain
+
+
+def test_small_shares_of_a_named_ceiling():
+    """Never '0 % of ceilings'."""
+    words = "this machine's best exact int8 rate, by avx2"
+    rows = [*timed("packed", 1.0, 0.0), row("roofline_fraction", 0.003, "packed")]
+    rows.append(row("roofline_ceiling", None, "packed", source=words))
+    (text,) = answer(RowIndex(rows), ["packed"])
+    assert f", 0.3 % of {words}. It is l2 bound" in text.plain
+
+
 def test_nothing_timed():
     """No headline."""
     assert fastest_text(RowIndex([]), ["scalar"]) == ""

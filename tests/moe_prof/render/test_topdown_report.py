@@ -161,6 +161,21 @@ def test_an_unknown_core_is_said():
     assert "core unknown" in joined(report(machine=unknown))
 
 
+def test_an_undivided_backend_says_why():
+    """The reason once, with the variants that it concerns."""
+    core = "Backend_Bound.Core_Bound"
+    rows = [
+        made
+        for name in ("scalar", "packed")
+        for made in (
+            *stage(name),
+            unavailable(core, "slots", "needs llvm-mca", collector="model", variant=name),
+        )
+    ]
+    page = joined(report(("scalar", "packed"), rows))
+    assert page.count("No memory and core of scalar, packed: needs llvm-mca") == 1
+
+
 def test_notes_stand_at_the_end():
     """In order, as they are."""
     page = joined(report(notes=("first", "[red]second :warning: \\")))

@@ -41,6 +41,12 @@ def test_fractions_are_modelled_and_name_their_ceilings():
     assert row.source.startswith("floor / time, floor 0.00025 s by compute: int8_amx_int8")
 
 
+def test_the_ceiling_is_named_in_words():
+    """A row of text for reports."""
+    row = floors(4e-3)[0]["roofline_ceiling"]
+    assert (row.value, row.source) == (None, "this machine's best exact int8 rate, by amx_int8")
+
+
 def test_faster_than_the_floor_is_marked():
     """A fraction above one stays visible as impossible."""
     row = floors(0.5e-3)[0]["roofline_fraction_path"]

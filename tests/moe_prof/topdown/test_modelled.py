@@ -65,6 +65,27 @@ def test_without_a_throughput_model_level_two_has_its_reason():
     assert "needs a throughput model" in row.source
 
 
+NO_OBJDUMP = Availability("objdump", False, "objdump is not installed", "apt install binutils")
+NO_MCA = Availability("llvm_mca", False, "llvm-mca is not installed", "apt install llvm")
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        ((NO_OBJDUMP,), ": objdump is not installed; apt install binutils ("),
+        ((NO_MCA,), ": llvm-mca is not installed; apt install llvm ("),
+        ((NO_OBJDUMP, replace(NO_MCA, reason="no objdump", remedy="")), "apt install binutils ("),
+    ],
+)
+def test_level_two_names_the_tool_that_is_missing(tools, words):
+    """What stands in the way and what would change it, once."""
+    made = simulated(tools=(*simulated().tools, *tools))
+    row = rows_by_metric(model(SUBJECT, made, PLATFORM))["Backend_Bound.Memory_Bound"]
+    assert row.source.startswith("needs a throughput model of the hot loop: ")
+    assert words in row.source
+    assert row.source.endswith("(interval model, testlake)")
+
+
 def test_counts_are_simulated_rows():
     """Beside the tree, under callgrind's name."""
     found = rows_by_metric(model(SUBJECT, simulated(), PLATFORM))
