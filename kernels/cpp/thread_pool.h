@@ -2,7 +2,11 @@
 //
 // A region runs one function on every thread of the team; thread 0 is the caller. Waiting, between
 // regions and at barriers, follows wait_policy.h. The time that each thread waits inside regions is
-// counted always. Pools are independent: two callers may run two pools at once, each pool has one
+// counted always.
+//
+// Every thread owns one signal, the number of points it has passed: the start of a region (thread 0
+// only), each barrier, and its end. A barrier is one store to the own signal and a look at the
+// others'; the region's function lies in the same line as thread 0's signal. Pools are independent: two callers may run two pools at once, each pool has one
 // caller at a time. In a forked child the workers are started anew by the first region.
 #pragma once
 
@@ -42,7 +46,7 @@ public:
 
     // Waits for the whole team; only inside a region, by every thread of it.
     void barrier(int32_t thread) {
-        if (team_ > 1) {
+        if (threads_ > 1) {
             wait_for_team(thread);
         }
     }
@@ -56,18 +60,20 @@ private:
     using Function = void (*)(const void *, int32_t, int32_t);
     struct Lane;
     struct Worker;
+    struct Post;
     struct SpinTicks {
         uint64_t inside = 0, between = 0; // as in WaitPolicy
     };
 
     static void *worker_main(void *argument);
     SpinTicks spin_ticks(const WaitPolicy &policy) const;
-    const SpinTicks &spin() const { return *spin_.load(std::memory_order_relaxed); }
-    void choose_spin(int32_t running);
+    const SpinTicks &spin_for(int32_t running) const;
     void start_workers();
     void restart_after_fork();
     void run_region(Function function, const void *object);
     void wait_for_team(int32_t thread);
+    uint64_t wait_for(int32_t thread, uint32_t step, uint64_t spin_ticks);
+    uint64_t wait_for_others(int32_t thread, uint32_t step, uint64_t spin_ticks);
     void work(int32_t thread);
     uint64_t to_ns(uint64_t ticks) const;
 
@@ -79,22 +85,12 @@ private:
     int32_t threads_;
     const int32_t usable_cpus_;
     uint32_t fork_generation_ = 0;
+    std::unique_ptr<Post[]> posts_;     // (threads)
     std::unique_ptr<Lane[]> lanes_;     // (threads)
     std::unique_ptr<Worker[]> workers_; // (threads - 1)
-
-    Function function_ = nullptr; // of the region that runs, as all up to the signals
-    const void *object_ = nullptr;
-    int32_t team_ = 1;
     SpinTicks enough_cpus_, fewer_cpus_;
-    std::atomic<const SpinTicks *> spin_{&enough_cpus_}; // as many threads run now as this is for
-    bool stop_ = false;
+    uint64_t ticks_per_check_ = 0;
     uint64_t region_ticks_ = 0;
-
-    Signal started_;  // raised per region
-    Signal finished_; // raised per region when the last worker is through
-    Signal passed_;   // raised per barrier
-    alignas(64) std::atomic<int32_t> working_{0};
-    alignas(64) std::atomic<int32_t> arrived_{0};
 };
 
 } // namespace moe

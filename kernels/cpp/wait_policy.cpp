@@ -13,7 +13,7 @@
 namespace moe {
 namespace {
 
-constexpr int kChecksPerClock = 8;
+constexpr uint64_t kChecksPerClock = 8;
 
 // Tells the core that this is a wait: its sibling gets the execution units.
 inline void relax() {
@@ -34,32 +34,47 @@ uint64_t wait_clock_ns() {
         std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-void Signal::raise() {
-    // Sequential consistency on both sides: either the sleeper is seen here, or it sees the change.
-    value_.fetch_add(1, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) == 0) {
-        return;
+uint64_t measure_ticks_per_check() {
+    constexpr uint64_t kChecks = 32;
+    uint64_t least = UINT64_MAX; // other programs only make it longer
+    for (int round = 0; round < 8; ++round) {
+        const uint64_t start = wait_ticks();
+        for (uint64_t i = 0; i < kChecks; ++i) {
+            relax();
+        }
+        const uint64_t spent = wait_ticks() - start;
+        least = spent < least ? spent : least;
     }
+    return least / kChecks;
+}
+
+void Signal::wake() {
 #ifdef __linux__
     syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 #endif
 }
 
-void Signal::wait(uint32_t old, uint64_t spin_ticks) {
-    if (spin_ticks > 0) {
-        const uint64_t start = wait_ticks();
-        do {
-            for (int i = 0; i < kChecksPerClock; ++i) {
-                if (value() != old) {
-                    return;
-                }
-                relax();
+uint64_t Signal::wait(uint32_t step, uint64_t spin_ticks, uint64_t ticks_per_check) {
+    uint64_t waited = 0;
+    uint64_t start = 0;
+    while (waited < spin_ticks) {
+        for (uint64_t i = 0; i < kChecksPerClock; ++i) {
+            if (reached(step)) {
+                return waited + i * ticks_per_check;
             }
-        } while (wait_ticks() - start < spin_ticks);
+            relax();
+        }
+        const uint64_t now = wait_ticks();
+        if (start == 0) {
+            start = now - kChecksPerClock * ticks_per_check;
+        }
+        waited = now - start;
     }
-    while (value() == old) {
-        sleep(old);
+    start = start == 0 ? wait_ticks() : start;
+    while (!reached(step)) {
+        sleep(step);
     }
+    return wait_ticks() - start;
 }
 
 void Signal::reset() {
@@ -67,14 +82,17 @@ void Signal::reset() {
     sleepers_.store(0, std::memory_order_relaxed);
 }
 
-void Signal::sleep(uint32_t old) {
+void Signal::sleep(uint32_t step) {
 #ifdef __linux__
-    static_assert(sizeof value_ == sizeof old, "a futex is the word itself");
+    static_assert(sizeof value_ == sizeof step, "a futex is the word itself");
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
+    const uint32_t seen = value_.load(std::memory_order_seq_cst);
+    if (static_cast<int32_t>(seen - step) < 0) {
+        syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+    }
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
 #else
-    (void)old;
+    (void)step;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
 #endif
 }

@@ -52,19 +52,37 @@ private:
     uint64_t ns_;
 };
 
-// A word that changes when what is awaited has happened.
-class alignas(64) Signal {
+// What one check of a spinning thread takes, measured anew.
+uint64_t measure_ticks_per_check();
+
+// A word that one thread moves forward and others wait for: step 0, 1, 2, ... modulo 2^32. It wants
+// a cache line that nothing else lies in but what those who wait need next.
+class Signal {
 public:
-    uint32_t value() const { return value_.load(std::memory_order_acquire); }
-    // Changes the value; everything written before is visible to those who waited.
-    void raise();
-    // Returns when the value is no longer `old`; spins for at most so many ticks, then sleeps.
-    void wait(uint32_t old, uint64_t spin_ticks);
+    // Whether `step` has come: everything that was written before it is visible then.
+    bool reached(uint32_t step) const {
+        return static_cast<int32_t>(value_.load(std::memory_order_acquire) - step) >= 0;
+    }
+    // Moves on to `step`; only by the thread whose word it is. No system call unless somebody
+    // sleeps.
+    void publish(uint32_t step) {
+        // Sequential consistency on both sides: either the sleeper is seen here, or it sees the
+        // step.
+        value_.store(step, std::memory_order_seq_cst);
+        if (sleepers_.load(std::memory_order_seq_cst) != 0) {
+            wake();
+        }
+    }
+    // Returns when the step has come; spins for at most so many ticks, then sleeps. Returns the
+    // ticks waited: after the last look at the clock, by the number of checks (reading it once more
+    // would delay what was waited for).
+    uint64_t wait(uint32_t step, uint64_t spin_ticks, uint64_t ticks_per_check);
     // As after construction; only when nobody waits.
     void reset();
 
 private:
-    void sleep(uint32_t old);
+    void wake();
+    void sleep(uint32_t step);
 
     std::atomic<uint32_t> value_{0};
     std::atomic<int32_t> sleepers_{0};
