@@ -21,7 +21,7 @@ class IsaKernels:
         nr / mr: channels of a panel, rows of the largest tile.
         names: of the kernels whose names differ between paths.
         step: rows are padded to a multiple of it.
-        parts: how often a row holds its values, in different forms.
+        parts: 1 for a row of bytes; 2 for one of nibbles, first all high ones, then all low ones.
         offset: what is added to a quantized value.
         correction: bytes in front of a panel's weights.
         instructions: that must be in the largest tile.
@@ -53,10 +53,10 @@ class IsaKernels:
 
 PATHS = (
     IsaKernels(
-        "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 4,
+        "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 3,
         {"gemm": "qs8_gemm_{}x16c4", "pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
          "swiglu": "s32_swiglu_16"},
-        32, 3, 0, 64, frozenset({"vpmaddubsw", "vpmaddwd", "vpsignb"}),
+        32, 2, 128, 64, frozenset({"vpmaddubsw", "vpmaddwd"}),
     ),
     IsaKernels(
         "avx512_vnni", ("-march=x86-64-v4", "-mavx512vnni"), ("avx512_vnni", "avx2"), 32, 8,

@@ -1,4 +1,4 @@
-// One activation row to int8, in all the forms that rows__avx2.h describes.
+// One activation row to int8, in the form that rows__avx2.h describes.
 //
 // q = rint(v * (127 / largest)): vcvtps2dq rounds half to even in the default mode, so q is that of
 // the reference bit for bit. The clamp changes no finite value; it keeps |q| <= 127 after an
@@ -20,8 +20,7 @@ extern "C" float moe_f32_qs8_quantize__avx2(size_t n, const float *v, float larg
     const __m256 factor = _mm256_set1_ps(vanishes ? 0.0f : 127.0f / largest);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i low_nibbles = _mm256_set1_epi8(15);
-    int8_t *q = (int8_t *)row;
-    uint8_t *hi = (uint8_t *)row + moe_row_part(n);
+    uint8_t *hi = (uint8_t *)row;
     uint8_t *lo = hi + moe_row_part(n);
     for (size_t i = 0; i < n; i += 32) {
         const size_t left = n - i;
@@ -34,7 +33,6 @@ extern "C" float moe_f32_qs8_quantize__avx2(size_t n, const float *v, float larg
         const __m256i bytes =
             _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
         const __m256i offset = _mm256_xor_si256(bytes, _mm256_set1_epi8(-128));
-        _mm256_storeu_si256((__m256i *)(q + i), bytes);
         _mm256_storeu_si256((__m256i *)(hi + i),
                             _mm256_and_si256(_mm256_srli_epi16(offset, 4), low_nibbles));
         _mm256_storeu_si256((__m256i *)(lo + i), _mm256_and_si256(offset, low_nibbles));

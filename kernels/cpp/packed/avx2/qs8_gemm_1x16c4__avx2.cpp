@@ -34,7 +34,7 @@ extern "C" void moe_qs8_gemm_1x16c4__avx2(size_t kc, const void *const *rows, co
                                           int32_t *acc, size_t) {
     MOE_REQUIRE(kc > 0);
     MOE_REQUIRE((uintptr_t)panel % 64 == 0);
-    const uint8_t *hi = (const uint8_t *)rows[0] + moe_row_part(kc);
+    const uint8_t *hi = (const uint8_t *)rows[0];
     const uint8_t *lo = hi + moe_row_part(kc);
     const int8_t *w = (const int8_t *)panel + MOE_CORRECTION_BYTES;
     const __m256i ones = _mm256_set1_epi16(1);

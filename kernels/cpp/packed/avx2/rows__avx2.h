@@ -1,11 +1,10 @@
 // Layout of activation rows and weight panels on the AVX2 path, and the signatures of its kernels.
 //
 // Row of one token, K values padded with zeros to K' = round_up(K, 32):
-//   q   (K') int8            the quantized values, |q| <= 127
 //   hi  (K') uint8           (q + 128) >> 4, in 0..15
 //   lo  (K') uint8           (q + 128) & 15, in 0..15
-// The second and third part serve the kernel for one row: both fit the unsigned side of vpmaddubsw
-// without saturation, whatever the weights (see qs8_gemm_1x16c4__avx2.cpp).
+// for the quantized values |q| <= 127. Both fit the unsigned side of vpmaddubsw without saturation,
+// whatever the weights (see qs8_gemm_1x16c4__avx2.cpp).
 //
 // Panel of 16 channels, K padded with zero weights to K" = round_up(K, 4):
 //   correction (16) int32         -128 * sum over k of w[c, k], undoes the offset of hi and lo
@@ -25,7 +24,7 @@ extern "C" {
 
 static inline size_t moe_round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
-// Offset of hi from the start of a row; lo follows after as many bytes.
+// Bytes of hi; lo follows after as many bytes.
 static inline size_t moe_row_part(size_t k) { return moe_round_up(k, MOE_ROW_STEP); }
 
 void moe_qs8_gemm_1x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
@@ -33,8 +32,6 @@ void moe_qs8_gemm_1x16c4__avx2(size_t kc, const void *const *rows, const void *p
 void moe_qs8_gemm_2x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                                size_t acc_stride);
 void moe_qs8_gemm_3x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
-                               size_t acc_stride);
-void moe_qs8_gemm_4x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                                size_t acc_stride);
 void moe_qs8_pack_16c4__avx2(size_t k, const int8_t *const *channels, void *panel);
 float moe_f32_absmax__avx2(size_t n, const float *v);

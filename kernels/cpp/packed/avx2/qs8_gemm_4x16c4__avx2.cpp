@@ -1,7 +1,0 @@
-// int8 product, four rows x 16 channels, k in fours.
-#include "qs8_gemm_tile__avx2.h"
-
-extern "C" void moe_qs8_gemm_4x16c4__avx2(size_t kc, const void *const *rows, const void *panel,
-                                          int32_t *acc, size_t acc_stride) {
-    gemm_tile<4>(kc, rows, panel, acc, acc_stride);
-}
