@@ -27,6 +27,8 @@ class PlanInfo:
         mr / nr / kr: tile of the inner kernel, 0 when there is none.
         weight_bytes: bytes of weights that a forward can touch, as the plan lays them out.
         workspace_bytes: bytes of buffers that the plan holds.
+        path: the way that a forward of max_tokens takes where the variant chooses by shape, else
+            "" (``Plan.path`` tells it for other numbers of tokens).
     """
 
     variant: str
@@ -40,6 +42,7 @@ class PlanInfo:
     kr: int = 0
     weight_bytes: int = 0
     workspace_bytes: int = 0
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -83,6 +83,10 @@ class NativeLibrary:
                 f"{path}: plan API version {version}, this moe_prof speaks {ABI_VERSION}; "
                 "rebuild it with the current moe_prof.h"
             )
+        self.path_function = getattr(self._lib, "moe_plan_path", None)  # newer than version 1
+        if self.path_function is not None:
+            self.path_function.restype = c_char_p
+            self.path_function.argtypes = (Handle, c_int64)
 
     @property
     def functions(self) -> ctypes.CDLL:
@@ -213,6 +217,11 @@ class NativeBackend:
         self._library.check(status, f"routing {self._label}")
         return ChosenExperts(ids, gates)
 
+    def path(self, num_tokens: int) -> str:
+        """Name of the way that a forward takes, "" where the library knows only one."""
+        function = self._library.path_function
+        return "" if function is None else _text(function(self._plan, num_tokens) or b"")
+
     def close(self) -> None:
         """Destroy the plan; a forked process leaves it alone, whose threads it has not."""
         if self._plan and self._process == os.getpid():
@@ -244,6 +253,7 @@ class NativeBackend:
             max_tokens=info.max_tokens, microkernel=_text(info.microkernel),
             note=_text(info.note), mr=info.mr, nr=info.nr, kr=info.kr,
             weight_bytes=info.weight_bytes, workspace_bytes=info.workspace_bytes,
+            path=self.path(info.max_tokens),
         )  # fmt: skip
 
 

@@ -42,6 +42,9 @@ class Backend(Protocol):
     def routing(self, num_tokens: int) -> ChosenExperts:
         """Experts and gates of the last forward; raises UnavailableError where not kept."""
 
+    def path(self, num_tokens: int) -> str:
+        """Name of the way that a forward takes, "" where there is only one."""
+
     def close(self) -> None:
         """Release what the backend holds."""
 
@@ -128,6 +131,16 @@ class Plan:
             )
         with self._lock:
             return self._open_backend().routing(num_tokens)
+
+    def path(self, num_tokens: int) -> str:
+        """Name of the way that a forward of so many tokens takes, "" where there is only one.
+
+        Raises:
+            InputError: the number is not in 1..max_tokens, or the plan is closed.
+        """
+        _check_count("path: num_tokens", num_tokens, 1, self._info.max_tokens)
+        with self._lock:
+            return self._open_backend().path(num_tokens)
 
     def close(self) -> None:
         """Release workspace and threads; the plan cannot be used afterwards."""

@@ -78,7 +78,12 @@ VARIANTS: tuple[VariantSpec, ...] = (
     VariantSpec(
         "packed", "c++", ("avx512_vnni", "avx2"), "free", 1e-3, 5e-3, True, False,
         "weights packed at prepare, exact int8 microkernels, several tokens per weight load",
-        "choose the path by shape and keep an expert's weights on one core (scenario dispatch)",
+        "choose the path by shape and keep an expert's weights on one core (dispatched)",
+    ),
+    VariantSpec(
+        "dispatched", "c++", ("avx2",), "free", 1e-3, 5e-3, True, False,
+        "packed kernels on the path that was measured best for the shape and the threads",
+        "wider dot-product instructions (AVX-VNNI, AVX-512 VNNI, AMX) under the same paths",
     ),
 )  # fmt: skip
 

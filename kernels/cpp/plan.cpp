@@ -37,6 +37,8 @@ Plan::Plan(const moe_weights &w, const moe_options &options, int32_t used_thread
 
 Plan::~Plan() = default;
 
+const char *Plan::path(int64_t) const { return ""; }
+
 void Plan::on_each_thread(void (*action)()) {
     run_team(threads, [&](int32_t, int32_t) { action(); });
 }
@@ -171,6 +173,13 @@ int32_t moe_plan_info(const moe_plan *plan, moe_info *info) {
                       plan->asked_threads, info->threads, moe::thread_limit_reason());
     }
     return MOE_OK;
+}
+
+const char *moe_plan_path(const moe_plan *plan, int64_t num_tokens) {
+    if (plan == nullptr || num_tokens < 1) {
+        return nullptr;
+    }
+    return plan->plan->path(std::min<int64_t>(num_tokens, plan->plan->max_tokens));
 }
 
 void moe_plan_destroy(moe_plan *plan) { delete plan; }

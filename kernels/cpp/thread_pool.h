@@ -6,8 +6,10 @@
 //
 // Every thread owns one signal, the number of points it has passed: the start of a region (thread 0
 // only), each barrier, and its end. A barrier is one store to the own signal and a look at the
-// others'; the region's function lies in the same line as thread 0's signal. Pools are independent: two callers may run two pools at once, each pool has one
-// caller at a time. In a forked child the workers are started anew by the first region.
+// others'; the region's function lies in the same line as thread 0's signal.
+//
+// Pools are independent: two callers may run two pools at once, each pool has one caller at a time.
+// In a forked child the workers are started anew by the first region.
 #pragma once
 
 #include <atomic>

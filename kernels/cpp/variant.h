@@ -36,6 +36,9 @@ public:
     // threads that really came); the caller has set the rest and zeroed these.
     virtual void describe(moe_info *info) const = 0;
 
+    // Name of the way that a forward of n tokens takes; "" where there is only one.
+    virtual const char *path(int64_t n) const;
+
     // Calls action once on each thread that works in forwards; the default is OpenMP's team.
     virtual void on_each_thread(void (*action)());
 

@@ -104,6 +104,9 @@ MOE_API int32_t moe_plan_create(const moe_weights *weights, const moe_options *o
  * Allocates nothing. */
 MOE_API int32_t moe_plan_forward(moe_plan *plan, const float *x, float *y, int64_t num_tokens);
 MOE_API int32_t moe_plan_info(const moe_plan *plan, moe_info *info);
+/* Optional, a library may lack it: the name of the way that a forward of num_tokens >= 1 takes where
+ * a kernel chooses among several, "" where there is only one, NULL for wrong arguments. */
+MOE_API const char *moe_plan_path(const moe_plan *plan, int64_t num_tokens);
 MOE_API void moe_plan_destroy(moe_plan *plan);
 
 /* The experts and gates of the last forward, for checks: ids (num_tokens, K) in the order in which

@@ -7,11 +7,11 @@
 #include <sys/mman.h>
 #endif
 
-#include "../share.h"
-
 namespace moe {
 namespace packed {
 namespace {
+
+constexpr std::size_t kMaxChannels = 64; // of a panel
 
 std::size_t divide_up(std::size_t n, std::size_t step) { return (n + step - 1) / step; }
 
@@ -40,7 +40,8 @@ ExpertShape::ExpertShape(const moe_microkernels &mk, const moe_weights &w)
       h_padded(gate_up_panels * mk.nr / 2), d_padded(down_panels * mk.nr),
       expert_bytes(gate_up_panels * gate_up_panel_bytes + down_panels * down_panel_bytes) {}
 
-PackedWeights::PackedWeights(const moe_microkernels &mk, const moe_weights &w, ThreadPool &pool)
+PackedWeights::PackedWeights(const moe_microkernels &mk, const moe_weights &w, ThreadPool &pool,
+                             Placement placement)
     : shape(mk, w), router_nr_(mk.router_nr),
       router_panels_(divide_up(static_cast<std::size_t>(w.num_experts), mk.router_nr)),
       experts_(static_cast<std::size_t>(w.num_experts + w.has_shared) * shape.expert_bytes),
@@ -49,22 +50,29 @@ PackedWeights::PackedWeights(const moe_microkernels &mk, const moe_weights &w, T
       router_(router_panels_ * shape.d_model * router_nr_) {
     advise_large_pages(experts_.data(), experts_.size());
     pack_router(w);
+    const bool by_expert = placement == Placement::kByExpert;
+    const int64_t stored = w.num_experts + w.has_shared;
     pool.run([&](int32_t thread, int32_t team) {
-        const Share share = static_share(w.num_experts + w.has_shared, thread, team);
-        for (int64_t e = share.begin; e < share.end; ++e) {
-            pack_expert(mk, w, static_cast<std::size_t>(e));
+        const Share experts = by_expert ? static_share(stored, thread, team) : Share{0, stored};
+        const int32_t part = by_expert ? 0 : thread, parts = by_expert ? 1 : team;
+        for (int64_t e = experts.begin; e < experts.end; ++e) {
+            const std::size_t expert = static_cast<std::size_t>(e);
+            pack_gate_up(mk, w, expert,
+                         static_share(static_cast<int64_t>(shape.gate_up_panels), part, parts));
+            pack_down(mk, w, expert,
+                      static_share(static_cast<int64_t>(shape.down_panels), part, parts));
         }
     });
 }
 
-void PackedWeights::pack_expert(const moe_microkernels &mk, const moe_weights &w,
-                                std::size_t expert) {
-    constexpr std::size_t kMaxChannels = 64;
+void PackedWeights::pack_gate_up(const moe_microkernels &mk, const moe_weights &w,
+                                 std::size_t expert, Share panels) {
     const int8_t *channels[kMaxChannels] = {};
     const std::size_t half = mk.nr / 2;
     const std::size_t matrix = shape.d_model * shape.d_ff;
     float *scales = gate_up_scales_.data() + expert * 2 * shape.h_padded;
-    for (std::size_t p = 0; p < shape.gate_up_panels; ++p) {
+    for (std::size_t p = static_cast<std::size_t>(panels.begin);
+         p < static_cast<std::size_t>(panels.end); ++p) {
         for (std::size_t c = 0; c < half; ++c) {
             const std::size_t f = p * half + c;
             const bool inside = f < shape.d_ff;
@@ -77,8 +85,15 @@ void PackedWeights::pack_expert(const moe_microkernels &mk, const moe_weights &w
         }
         mk.pack_panel(shape.d_model, channels, const_cast<uint8_t *>(gate_up_panel(expert, p)));
     }
-    scales = down_scales_.data() + expert * shape.d_padded;
-    for (std::size_t p = 0; p < shape.down_panels; ++p) {
+}
+
+void PackedWeights::pack_down(const moe_microkernels &mk, const moe_weights &w, std::size_t expert,
+                              Share panels) {
+    const int8_t *channels[kMaxChannels] = {};
+    const std::size_t matrix = shape.d_model * shape.d_ff;
+    float *scales = down_scales_.data() + expert * shape.d_padded;
+    for (std::size_t p = static_cast<std::size_t>(panels.begin);
+         p < static_cast<std::size_t>(panels.end); ++p) {
         for (std::size_t c = 0; c < mk.nr; ++c) {
             const std::size_t d = p * mk.nr + c;
             const bool inside = d < shape.d_model;

@@ -7,6 +7,7 @@
 #include "../aligned_array.h"
 #include "microkernels.h"
 #include "moe_prof.h"
+#include "../share.h"
 #include "../thread_pool.h"
 
 namespace moe {
@@ -25,9 +26,15 @@ struct ExpertShape {
     std::size_t expert_bytes;
 };
 
+// Which thread packs, and so first touches, what: on a machine with several memories a page lies
+// near the thread that touched it first. By expert: a contiguous share of the experts; by panel: the
+// same share of the panels of every expert.
+enum class Placement { kByExpert, kByPanel };
+
 class PackedWeights {
 public:
-    PackedWeights(const moe_microkernels &mk, const moe_weights &w, ThreadPool &pool);
+    PackedWeights(const moe_microkernels &mk, const moe_weights &w, ThreadPool &pool,
+                  Placement placement);
 
     const uint8_t *gate_up_panel(std::size_t expert, std::size_t panel) const {
         return experts_.data() + expert * shape.expert_bytes + panel * shape.gate_up_panel_bytes;
@@ -54,7 +61,10 @@ public:
     const ExpertShape shape;
 
 private:
-    void pack_expert(const moe_microkernels &mk, const moe_weights &w, std::size_t expert);
+    void pack_gate_up(const moe_microkernels &mk, const moe_weights &w, std::size_t expert,
+                      Share panels);
+    void pack_down(const moe_microkernels &mk, const moe_weights &w, std::size_t expert,
+                   Share panels);
     void pack_router(const moe_weights &w);
 
     const std::size_t router_nr_;

@@ -56,20 +56,19 @@ struct SingleToken::Lane {
     AlignedArray<const float *> parts; // (slots): the rows of part
 };
 
-SingleToken::SingleToken(const moe_microkernels &mk, const moe_weights &w,
-                         const PackedWeights &packed, const RouterTable &table, ThreadPool &pool,
-                         PhaseTimers &timers)
-    : mk_(mk), w_(w), packed_(packed), table_(table), pool_(pool), timers_(timers),
-      slots_(static_cast<std::size_t>(w.top_k + w.has_shared)),
-      largest_stride_(line_of_floats(slots_)), z_(packed.router_panels() * mk.router_nr),
-      h_(slots_ * packed.shape.h_padded),
+SingleToken::SingleToken(const Layer &layer, ThreadPool &pool, PanelShare panel_share)
+    : mk_(layer.mk), w_(layer.w), packed_(layer.packed), table_(layer.table), pool_(pool),
+      timers_(layer.timers), panel_share_(panel_share),
+      slots_(static_cast<std::size_t>(w_.top_k + w_.has_shared)),
+      largest_stride_(line_of_floats(slots_)), z_(packed_.router_panels() * mk_.router_nr),
+      h_(slots_ * packed_.shape.h_padded),
       largest_(static_cast<std::size_t>(pool.threads()) * largest_stride_) {
     z_.zero();
     h_.zero();
     largest_.zero();
     lanes_.reserve(static_cast<std::size_t>(pool.threads()));
     for (int32_t i = 0; i < pool.threads(); ++i) {
-        lanes_.emplace_back(mk, w, packed, slots_);
+        lanes_.emplace_back(mk_, w_, packed_, slots_);
     }
 }
 
@@ -127,33 +126,46 @@ std::size_t SingleToken::expert_at(const Lane &lane, std::size_t slot) const {
     return static_cast<std::size_t>(slot < shared ? w_.num_experts : lane.ids[slot - shared]);
 }
 
-// All dual panels of all slots in one row, cut into equal parts: a thread's part may begin and end
-// inside an expert.
 void SingleToken::gate_up(Lane &lane, int32_t thread, int32_t team) {
-    const ExpertShape &shape = packed_.shape;
-    const std::size_t panels = shape.gate_up_panels;
-    const Share share = static_share(static_cast<int64_t>(slots_ * panels), thread, team);
+    const std::size_t panels = packed_.shape.gate_up_panels;
     float *largest = largest_.data() + static_cast<std::size_t>(thread) * largest_stride_;
     std::fill(largest, largest + slots_, 0.0f);
-    const void *row = lane.x_row.data();
+    if (panel_share_ == PanelShare::kSamePanels) {
+        const Share share = static_share(static_cast<int64_t>(panels), thread, team);
+        for (std::size_t slot = 0; slot < slots_ && share.begin < share.end; ++slot) {
+            gate_up_of(lane, thread, slot, static_cast<std::size_t>(share.begin),
+                       static_cast<std::size_t>(share.end));
+        }
+        return;
+    }
+    // A thread's part may begin and end inside an expert.
+    const Share share = static_share(static_cast<int64_t>(slots_ * panels), thread, team);
     std::size_t item = static_cast<std::size_t>(share.begin);
     const std::size_t end = static_cast<std::size_t>(share.end);
     while (item < end) {
-        const std::size_t slot = item / panels;
-        const std::size_t expert = expert_at(lane, slot);
         const std::size_t first = item % panels;
         const std::size_t last = std::min(panels, first + (end - item));
-        timers_.enter(thread, MOE_PHASE_GATE_UP);
-        for (std::size_t p = first; p < last; ++p) {
-            mk_.gemm[0](shape.d_model, &row, packed_.gate_up_panel(expert, p),
-                        lane.acc.data() + (p - first) * mk_.nr, mk_.nr);
-        }
-        timers_.enter(thread, MOE_PHASE_ACTIVATION);
-        largest[slot] = mk_.swiglu(last - first, lane.acc.data(),
-                                   packed_.gate_up_scales(expert) + first * mk_.nr, lane.x_scale,
-                                   h_.data() + slot * shape.h_padded + first * (mk_.nr / 2));
+        gate_up_of(lane, thread, item / panels, first, last);
         item += last - first;
     }
+}
+
+// h and its largest value of panels [first, last) of a slot's expert.
+void SingleToken::gate_up_of(Lane &lane, int32_t thread, std::size_t slot, std::size_t first,
+                             std::size_t last) {
+    const ExpertShape &shape = packed_.shape;
+    const std::size_t expert = expert_at(lane, slot);
+    const void *row = lane.x_row.data();
+    timers_.enter(thread, MOE_PHASE_GATE_UP);
+    for (std::size_t p = first; p < last; ++p) {
+        mk_.gemm[0](shape.d_model, &row, packed_.gate_up_panel(expert, p),
+                    lane.acc.data() + (p - first) * mk_.nr, mk_.nr);
+    }
+    timers_.enter(thread, MOE_PHASE_ACTIVATION);
+    largest_[static_cast<std::size_t>(thread) * largest_stride_ + slot] =
+        mk_.swiglu(last - first, lane.acc.data(),
+                   packed_.gate_up_scales(expert) + first * mk_.nr, lane.x_scale,
+                   h_.data() + slot * shape.h_padded + first * (mk_.nr / 2));
 }
 
 // Every thread quantizes all h for itself: less work than handing them over.

@@ -4,18 +4,22 @@
 #include <vector>
 
 #include "../aligned_array.h"
-#include "../phase_timer.h"
-#include "packed_weights.h"
-#include "route.h"
+#include "../thread_pool.h"
+#include "layer.h"
 
 namespace moe {
 namespace packed {
 
+// How threads share out the dual panels of the experts.
+enum class PanelShare {
+    kAcrossExperts, // equal parts of all panels of all experts in a row
+    kSamePanels     // the same panels of every expert: a panel stays on one core in all forwards
+};
+
 class SingleToken {
 public:
-    // All references must outlive the object; timers has a lane per thread.
-    SingleToken(const moe_microkernels &mk, const moe_weights &w, const PackedWeights &packed,
-                const RouterTable &table, ThreadPool &pool, PhaseTimers &timers);
+    // The layer and the pool must outlive the object; the timers have a lane per thread.
+    SingleToken(const Layer &layer, ThreadPool &pool, PanelShare panel_share);
     ~SingleToken();
 
     // One thread's part; every thread of the pool calls it inside one region with the same
@@ -28,6 +32,8 @@ private:
 
     void route(Lane &lane, int32_t thread, int32_t team, const float *x);
     void gate_up(Lane &lane, int32_t thread, int32_t team);
+    void gate_up_of(Lane &lane, int32_t thread, std::size_t slot, std::size_t first,
+                    std::size_t last);
     void activate(Lane &lane, int32_t team);
     void down(Lane &lane, int32_t thread, int32_t team, const float *x, float *y);
     std::size_t expert_at(const Lane &lane, std::size_t slot) const;
@@ -38,6 +44,7 @@ private:
     const RouterTable &table_;
     ThreadPool &pool_;
     PhaseTimers &timers_;
+    const PanelShare panel_share_;
     const std::size_t slots_; // experts applied to the token: the shared one first, then K
     const std::size_t largest_stride_;
     AlignedArray<float> z_;       // (router_panels * router_nr), for a router shared out
