@@ -137,7 +137,7 @@ def test_skewed_routing(threads, top):
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_plan_serves_every_number_of_tokens(threads):
-    """One plan, from one token to more than its workspace, in turns: each as in a plan of its own."""
+    """One plan, from one token to more than its workspace, in turns: as in a plan of its own."""
     w, x = layer(47, 100, 96, 16, 3)
     with prepare(w, threads, 40) as plan:
         for n in (47, 1, 40, 2, 15, 16, 17, 1, 33, 3):
