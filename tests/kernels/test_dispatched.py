@@ -15,7 +15,7 @@ SPEC = BY_NAME["dispatched"]
 TABLE = SOURCE_DIR / "cpp" / "packed" / "dispatch_table.h"
 
 pytestmark = pytest.mark.skipif(
-    not any(isa in SPEC.isas for isa in supported(read_cpu())),
+    not set(SPEC.isas) & set(supported(read_cpu())),
     reason=f"this CPU has none of the paths of dispatched: {', '.join(SPEC.isas)}",
 )
 
@@ -39,14 +39,18 @@ SHAPES = {
 }
 """A shape for every row of the table: (path, threads) -> (N, D, H, E, K)."""
 
+HERE = [isa for isa in SPEC.isas if isa in supported(read_cpu())]
+
+each_isa = pytest.mark.parametrize("isa", HERE)
 each_row = pytest.mark.parametrize(
     ("path", "threads"), SHAPES, ids=[f"{path}-{threads}" for path, threads in SHAPES]
 )
 
 
-def prepare(w, threads, max_tokens):
+def prepare(w, threads, max_tokens, isa=None):
     """A plan of dispatched."""
-    return kernels.variant("dispatched").prepare(w, threads=threads, max_tokens=max_tokens)
+    options = {"threads": threads, "max_tokens": max_tokens, "isa": isa}
+    return kernels.variant("dispatched").prepare(w, **options)
 
 
 def assert_within_table(y, w, x):
@@ -74,32 +78,37 @@ def test_path_of_the_shape_runs(path, threads):
         assert (plan.info.mr == 1) == (len(x) == 1)
 
 
+@each_isa
 @each_row
-def test_output_is_the_oracles(path, threads):
+def test_output_is_the_oracles(path, threads, isa):
     """The path computes the layer, in a plan of just so many tokens and in a larger one."""
     w, x = layer(*SHAPES[path, threads])
     for max_tokens in (len(x), 200):
-        with prepare(w, threads, max_tokens) as plan:
+        with prepare(w, threads, max_tokens, isa) as plan:
+            assert plan.info.isa == isa
             assert_within_table(plan.forward(x), w, x)
 
 
+@each_isa
 @each_row
-def test_bits_are_those_of_packed(path, threads):
+def test_bits_are_those_of_packed(path, threads, isa):
     """Whoever does the work, and in which order: the values are the same."""
     w, x = layer(*SHAPES[path, threads])
-    with kernels.variant("packed").prepare(w, threads=1, max_tokens=len(x)) as plan:
+    options = {"threads": 1, "max_tokens": len(x), "isa": isa}
+    with kernels.variant("packed").prepare(w, **options) as plan:
         expected = plan.forward(x)
-    with prepare(w, threads, len(x)) as plan:
+    with prepare(w, threads, len(x), isa) as plan:
         assert plan.forward(x).tobytes() == expected.tobytes()
 
 
+@each_isa
 @each_row
-def test_nothing_is_left_over_from_an_overflowed_forward(path, threads):
+def test_nothing_is_left_over_from_an_overflowed_forward(path, threads, isa):
     """A forward after ones that filled the workspace with infinities and NaN repeats the first."""
     w, x = layer(*SHAPES[path, threads])
     huge = np.full_like(x, 3e38)
     huge[:, ::2] = -3e38
-    with prepare(w, threads, len(x)) as plan:
+    with prepare(w, threads, len(x), isa) as plan:
         first = plan.forward(x)
         plan.forward(huge)
         assert [plan.forward(x).tobytes() for _ in range(3)] == [first.tobytes()] * 3
