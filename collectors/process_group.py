@@ -1,7 +1,7 @@
 """Running a tool with its workload as one process group that never outlives the call.
 
-The group is ended on a timeout, on Ctrl-C and when the tool itself dies; nothing is left behind
-unless it made a session of its own.
+The group is ended on a timeout, on Ctrl-C, when the tool itself dies and when this process is
+killed; nothing is left behind unless it made a session of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from moe_prof.parent_death import ended_with_this_process
 
 GRACE_S = 2.0  # between asking to end and killing
 _POLL_S = 0.01
@@ -40,20 +42,26 @@ def run_group(
     stderr: Path,
     timeout_s: float | None,
     env: Mapping[str, str] | None = None,
+    stdin: Path | None = None,
 ) -> Finished:
     """Run ``argv`` in a new process group, its output into files.
 
     Args:
         env: variables on top of the inherited ones.
+        stdin: a file to read from; by default there is no input.
 
     Raises:
         OSError: the program could not be started.
     """
     started_s = time.monotonic()
-    with stdout.open("wb") as out, stderr.open("wb") as err:
+    with (
+        stdout.open("wb") as out,
+        stderr.open("wb") as err,
+        (stdin or Path(os.devnull)).open("rb") as source,
+    ):
         process = subprocess.Popen(
             list(argv),
-            stdin=subprocess.DEVNULL,
+            stdin=source,
             stdout=out,
             stderr=err,
             env={**os.environ, **(env or {})},
@@ -61,10 +69,11 @@ def run_group(
         )
     timed_out = False
     try:
-        timed_out = not _ends(process.pid, timeout_s)
-        if timed_out:
-            _signal(process.pid, signal.SIGTERM)
-            _ends(process.pid, GRACE_S)
+        with ended_with_this_process(process.pid):
+            timed_out = not _ends(process.pid, timeout_s)
+            if timed_out:
+                _signal(process.pid, signal.SIGTERM)
+                _ends(process.pid, GRACE_S)
     finally:
         # also reached by Ctrl-C; the leader is not reaped yet, so its group's number is still ours
         _signal(process.pid, signal.SIGKILL)

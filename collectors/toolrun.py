@@ -1,24 +1,15 @@
-"""Running a tool as a child: bounded in time, raw output kept in files, no orphans left behind.
-
-The tool gets its own process group, so that a profiler and the workload below it end together, on a
-timeout and on Ctrl-C alike.
-"""
+"""Running a tool in a process group of its own, with command and raw output kept in files."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from moe_prof.collectors.base import ToolRun
 from moe_prof.collectors.command_record import keep_command
+from moe_prof.collectors.process_group import run_group
 from moe_prof.errors import ToolError
-
-KILL_GRACE_S = 2.0
 
 
 def run_tool(
@@ -45,57 +36,29 @@ def run_tool(
     """
     out_path, err_path = folder / f"{name}.stdout", folder / f"{name}.stderr"
     extra = {"LC_ALL": "C", **(env or {})}
-    start_s = time.monotonic()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         keep_command(folder, name, argv, extra)
-        with (
-            out_path.open("wb") as out,
-            err_path.open("wb") as err,
-            (stdin or Path(os.devnull)).open("rb") as source,
-        ):
-            process = subprocess.Popen(
-                list(argv), stdin=source, stdout=out, stderr=err, env={**os.environ, **extra},
-                start_new_session=True,
-            )  # fmt: skip
-            returncode = _wait(process, timeout_s)
+        finished = run_group(
+            argv, stdout=out_path, stderr=err_path, timeout_s=timeout_s, env=extra, stdin=stdin
+        )
     except OSError as error:
         place = error.filename or argv[0]
         raise ToolError(f"cannot run {argv[0]} ({place}: {error.strerror})") from error
-    if returncode is None:
+    if finished.timed_out:
         raise ToolError(
             f"{' '.join(argv[:2])} did not end within {timeout_s:.0f} s; "
             f"its output so far is in {folder}; allow more time or choose a smaller scenario"
         )
     return ToolRun(
         argv=tuple(argv),
-        returncode=returncode,
+        returncode=finished.returncode,
         stdout=out_path.read_text(encoding="utf-8", errors="replace"),
         stderr=err_path.read_text(encoding="utf-8", errors="replace"),
-        elapsed_s=time.monotonic() - start_s,
+        elapsed_s=finished.elapsed_s,
         outputs={role: path for role, path in (outputs or {}).items() if path.exists()},
         env=extra,
     )
-
-
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> int | None:
-    """The exit status, or None when time ran out; nothing of the group is left running then."""
-    try:
-        return process.wait(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        if process.poll() is None:
-            _end_group(process)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ask the group to end, then end what is left of it: a child may outlive the tool itself."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=KILL_GRACE_S)
 
 
 @contextlib.contextmanager

@@ -32,6 +32,7 @@ from moe_prof.errors import BuildError, UsageError
 from moe_prof.kernels.compiler import Compiler, find_cmake, find_compiler, find_ninja
 from moe_prof.kernels.elf import foreign_reason
 from moe_prof.kernels.features import ISA_PATHS, missing, read_cpu
+from moe_prof.parent_death import ended_with_this_process
 from moe_prof.progress import SILENT, Progress
 
 Kind = Literal["release", "gprof", "phases", "portable"]
@@ -302,7 +303,8 @@ def _run(argv: list[str], log_text: str, log: Path) -> str:
         errors="replace", stdin=subprocess.DEVNULL, start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            output, _ = process.communicate()
+            with ended_with_this_process(process.pid):
+                output, _ = process.communicate()
         except BaseException:  # Ctrl-C: the compilers that ninja started must end as well
             _kill_tree(process.pid)
             raise

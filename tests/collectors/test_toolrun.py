@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from moe_prof.collectors.toolrun import keeping_files, run_tool
 from moe_prof.errors import ToolError
+from tests.collectors.processes import ends
 
 
 def test_output_of_both_streams_is_returned_and_kept(tmp_path):
@@ -78,7 +76,7 @@ def test_a_timeout_ends_the_whole_process_group(tmp_path):
     )
     with pytest.raises(ToolError, match="did not end within 2 s"):
         run_tool([sys.executable, "-c", code], folder=tmp_path, name="t", timeout_s=2)
-    assert _ends(int(pid_file.read_text()))
+    assert ends(int(pid_file.read_text()))
 
 
 def test_output_before_a_timeout_is_kept(tmp_path):
@@ -87,21 +85,6 @@ def test_output_before_a_timeout_is_kept(tmp_path):
     with pytest.raises(ToolError):
         run_tool([sys.executable, "-c", code], folder=tmp_path, name="t", timeout_s=2)
     assert (tmp_path / "t.stdout").read_text() == "early\n"
-
-
-def _ends(pid: int) -> bool:
-    """Whether the process is gone, or a zombie that its new parent has yet to collect."""
-    give_up = time.monotonic() + 10
-    while time.monotonic() < give_up:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        stat = Path(f"/proc/{pid}/stat")
-        if stat.exists() and stat.read_text().rsplit(")", 1)[-1].split()[0] == "Z":
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_files_that_cannot_be_kept_are_the_tools_error(tmp_path):
