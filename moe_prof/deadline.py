@@ -19,6 +19,14 @@ class Deadline:
             reserve_s = min(RESERVE_SHARE * max_time_s, RESERVE_MOST_S)
             self.end_s = time.monotonic() + max_time_s - reserve_s
 
+    def part(self, share: float) -> Deadline:
+        """The end of a part that begins now and may take a share of the whole limit."""
+        made = Deadline(None)
+        made._max_time_s = self._max_time_s
+        if self.end_s is not None and self._max_time_s is not None:
+            made.end_s = min(self.end_s, time.monotonic() + share * self._max_time_s)
+        return made
+
     @property
     def passed(self) -> bool:
         """Whether no further step may begin."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from moe_prof.errors import MoeProfError, UsageError
 from moe_prof.kernels.selection import MAX_THREADS
+from moe_prof.measure.results import DEFAULT_BUDGET_S
 
 MAX_TIME_S = 10_000 * 3600
 """Longer than any run; a few hundred digits would be infinite."""
@@ -50,7 +51,8 @@ def add_workload(parser: argparse.ArgumentParser, *, default_variants: str) -> N
     )  # fmt: skip
     parser.add_argument(
         "--max-time", metavar="TIME", type=duration_s, default=None, dest="max_time_s",
-        help="bound the whole run, in seconds or as 90s, 5m, 1h; measures less to fit",
+        help="bound the whole run, in seconds or as 90s, 5m, 1h; measures less to fit (default: "
+        f"about {DEFAULT_BUDGET_S:.0f} s of timing, other steps as long as they take)",
     )  # fmt: skip
     add_output(parser)
 

@@ -48,6 +48,7 @@ from moe_prof.topdown.verdicts import verdict_rows
 TOOL_TIMEOUT_S = 240.0
 TIMING_SHARE = 0.45
 PHASES_SHARE = 0.12
+CEILINGS_SHARE = 0.12
 EXIT_UNAVAILABLE = 3
 EXIT_WORKLOAD = 6
 
@@ -241,7 +242,10 @@ class _Run:
             return
         try:
             self.ceilings = measured_ceilings.measure(
-                self.machine, sorted(teams), progress=self.progress
+                self.machine,
+                sorted(teams),
+                progress=self.progress,
+                deadline=self.deadline.part(CEILINGS_SHARE),
             )
         except BuildError as error:
             self._note(f"no ceilings: {error}")

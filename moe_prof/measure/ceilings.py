@@ -1,7 +1,8 @@
 """Measuring the machine's ceilings with the probes of the support library (kernels/cpp/support).
 
 A quick run takes one to two seconds. Each probe runs in short batches of which the best counts, so
-that disturbances by other programs matter little.
+that disturbances by other programs matter little. What a deadline leaves no time for is missing
+with that reason.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moe_prof.analysis.ceilings import Ceiling, Ceilings, Level, missing
+from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.machine import Cache, Machine
@@ -26,6 +28,7 @@ _MEMORY_FACTORS = (4, 2)  # times the last-level cache: at least 2 to leave it
 _MEMORY_SET_MIN_BYTES = 32 * MIB
 _CLOCK_REPEATS, _CLOCK_CHAIN_US = 20, 300
 _REASON_SIZE = 200
+_NO_TIME = "the time limit (--max-time) left no time to measure it"
 _OK, _UNKNOWN_NAME = 0, 4  # moe_status of moe_prof.h
 
 
@@ -133,8 +136,11 @@ class _Bench:
     library: ProbeLibrary
     machine: Machine
     effort: Effort
+    deadline: Deadline
 
     def rate(self, probe: str, threads: int, set_bytes: int = 0, batches: int = 0) -> Rate:
+        if self.deadline.passed:
+            return Rate(None, _NO_TIME)
         return self.library.rate(
             probe, team_cpus(self.machine, threads), set_bytes=set_bytes,
             batch_s=self.effort.batch_s, batches=batches or self.effort.batches,
@@ -147,12 +153,14 @@ def measure(
     *,
     quick: bool = True,
     progress: Progress = SILENT,
+    deadline: Deadline | None = None,
 ) -> Ceilings:
     """Measure all ceilings; builds the support library if the cache lacks it.
 
     Args:
         threads: team sizes besides one thread (default: the CPUs that this process may use).
         quick: one to two seconds, in which a very large last-level cache cannot be left.
+        deadline: no probe begins later; a build that is needed first is not bounded by it.
 
     Raises:
         BuildError: the support library cannot be built or loaded.
@@ -161,15 +169,11 @@ def measure(
     if threads is None:
         threads = machine.usable_cpus()
     wanted = (threads,) if isinstance(threads, int) else tuple(threads)
-    bench = _Bench(library, machine, QUICK if quick else THOROUGH)
-    entries = [_clock(library)]
+    bench = _Bench(library, machine, QUICK if quick else THOROUGH, deadline or Deadline(None))
+    entries = [_clock(bench)]
     for team in sorted({1, *wanted}):
         progress.step(f"measuring ceilings with {team} thread{'s' if team > 1 else ''}")
-        entries += [
-            _compute(bench, ceiling.name, ceiling.probes, team)
-            for ceiling in COMPUTE_PROBES
-            if ceiling.architecture in ("", machine.architecture)
-        ]
+        entries += _rates(bench, team)
         entries += _reads(bench, team)
     entries += _latencies(bench)
     return Ceilings(tuple(entries))
@@ -184,11 +188,22 @@ def team_cpus(machine: Machine, threads: int) -> tuple[int, ...]:
     return affinity if threads == len(affinity) > 1 else (-1,) * threads
 
 
-def _clock(library: ProbeLibrary) -> Ceiling:
-    value = library.clock_hz()
+def _clock(bench: _Bench) -> Ceiling:
+    if bench.deadline.passed:
+        return missing("clock", 1, "Hz", _NO_TIME)
+    value = bench.library.clock_hz()
     if value is None:
         return missing("clock", 1, "Hz", "no instruction chain of known latency here")
     return Ceiling("clock", 1, value, "Hz", "measured", "dependent chain of known latency")
+
+
+def _rates(bench: _Bench, threads: int) -> list[Ceiling]:
+    """All rates of arithmetic, or none: the best of some would not be the machine's best."""
+    wanted = [c for c in COMPUTE_PROBES if c.architecture in ("", bench.machine.architecture)]
+    entries = [_compute(bench, ceiling.name, ceiling.probes, threads) for ceiling in wanted]
+    if not bench.deadline.passed:
+        return entries
+    return [missing(ceiling.name, threads, "MAC/s", _NO_TIME) for ceiling in wanted]
 
 
 def _compute(bench: _Bench, name: str, probes: tuple[str, ...], threads: int) -> Ceiling:
@@ -204,7 +219,8 @@ def _compute(bench: _Bench, name: str, probes: tuple[str, ...], threads: int) ->
 
 def _reads(bench: _Bench, threads: int) -> list[Ceiling]:
     entries = []
-    probe = next(p for p in READ_PROBES if bench.rate(p, 1, 16 * KIB, 1).value is not None)
+    usable = (p for p in READ_PROBES if bench.rate(p, 1, 16 * KIB, 1).value is not None)
+    probe = next(usable, READ_PROBES[-1])
     for level, number in (("l1", 1), ("l2", 2), ("l3", 3)):
         name = f"read_{level}"
         cache = bench.machine.cache(number)

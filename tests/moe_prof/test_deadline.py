@@ -46,3 +46,12 @@ def test_past_the_end_no_step_begins(clock: list[float]) -> None:
 def test_a_step_takes_no_more_than_it_may(clock: list[float]) -> None:
     """A long limit does not let one tool hang for all of it."""
     assert Deadline(3600.0).left_s(240.0) == 240.0
+
+
+def test_a_part_ends_early(clock: list[float]) -> None:
+    """A fifth of the limit, and never later than the whole."""
+    whole = Deadline(10.0)
+    assert whole.part(0.2).left_s(240.0) == pytest.approx(2.0)
+    clock[0] += 8.0
+    assert whole.part(0.2).left_s(240.0) == pytest.approx(1.0)
+    assert Deadline(None).part(0.2).end_s is None

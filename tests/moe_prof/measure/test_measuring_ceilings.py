@@ -8,6 +8,7 @@ import pytest
 
 from moe_prof import machine as facts
 from moe_prof.analysis.ceilings import Ceilings
+from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.machine import Cache
@@ -101,6 +102,51 @@ def test_int8_rate_is_within_what_a_core_can_issue(measured):
     for name, most in widest_macs_per_cycle.items():
         value = measured.value(name, 1)
         assert value is None or value < most * measured.clock_hz
+
+
+def test_past_the_deadline_no_probe_begins(here, monkeypatch):
+    """Everything is missing for that reason, at once."""
+
+    class Untouchable:
+        """A library whose probes must not be called."""
+
+        def __init__(self, path):
+            pass
+
+    monkeypatch.setattr(module, "ProbeLibrary", Untouchable)
+    late = Deadline(60.0)
+    late.end_s = 0.0
+    found = module.measure(here, TEAM, deadline=late)
+    assert {(entry.value, entry.provenance) for entry in found.entries} == {(None, "unavailable")}
+    assert any("left no time" in entry.source for entry in found.entries)
+    assert found.find("clock", 1).source == found.find("int8_portable", TEAM).source
+
+
+def test_the_best_of_some_rates_is_not_the_best(here, monkeypatch):
+    """Where time runs out between two probes, a team has all rates of arithmetic or none."""
+    deadline = Deadline(60.0)
+
+    class Slow:
+        """A library whose third probe takes the rest of the time."""
+
+        calls = 0
+
+        def __init__(self, path):
+            pass
+
+        def clock_hz(self):
+            return 1e9
+
+        def rate(self, probe, cpus, **options):
+            Slow.calls += 1
+            if Slow.calls == 3:
+                deadline.end_s = 0.0
+            return module.Rate(1e9, "")
+
+    monkeypatch.setattr(module, "ProbeLibrary", Slow)
+    found = module.measure(here, TEAM, deadline=deadline)
+    assert (found.clock_hz, Slow.calls) == (1e9, 3)
+    assert found.best_int8(1) is None
 
 
 def test_small_teams_are_left_to_the_scheduler(machine_tree):
