@@ -4,13 +4,13 @@ A build is a folder of the cache (``$MOE_PROF_CACHE``, else ``$XDG_CACHE_HOME/mo
 ``~/.cache/moe_prof``) named by a hash of all that decides its contents. It appears by one rename,
 its manifest written last, under a file lock, so that processes that start together build once and
 never see half a build. Every driver is tried in a process of its own before it counts: a path that
-the compiler believes in but the kernel or the hypervisor forbids is recorded with its reason.
+the compiler believes in but the kernel or the hypervisor forbids is recorded with its reason. A new
+build removes those that have not been used for long (``cache``).
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -20,8 +20,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -29,6 +27,7 @@ from typing import Literal, get_args
 import psutil
 
 from moe_prof.errors import BuildError, UsageError
+from moe_prof.kernels import cache
 from moe_prof.kernels.compiler import Compiler, find_cmake, find_compiler, find_ninja
 from moe_prof.kernels.elf import foreign_reason
 from moe_prof.kernels.features import ISA_PATHS, missing, read_cpu
@@ -136,16 +135,20 @@ def build(kind: Kind = "release", progress: Progress = SILENT) -> Build:
     compiler = find_compiler()
     root = cache_root()
     folder = root / f"{kind}-{_key(kind, compiler)}"
+    cache.use(folder)  # before it is opened, so that nobody removes it in between
     found = _open(folder, progress)
     if found is not None:
         return found
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with _lock(root / f"{folder.name}.lock"):
+        cache.use(folder)
+        with cache.locked(root / f"{folder.name}.lock"):
             found = _open(folder, progress)
             if found is None:
                 _make(kind, compiler, folder, progress)
                 found = _open(folder, progress)
+        with contextlib.suppress(OSError):  # a build that cannot be removed is no obstacle
+            cache.prune(root)
     except OSError as error:
         raise BuildError(
             f"the build cache {root} cannot be used: {error.strerror or error}; "
@@ -220,14 +223,6 @@ def _damage(path: Path, digest: str | None) -> str:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Hold the file's lock; another process that builds the same is waited for."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _make(kind: Kind, compiler: Compiler, folder: Path, progress: Progress) -> None:

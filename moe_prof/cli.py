@@ -60,9 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code."""
     progress = Progress()
     try:
-        args = _parse(list(sys.argv[1:] if argv is None else argv))
+        words = list(sys.argv[1:] if argv is None else argv)
+        args = _parse(words)
         if args is None:
             return 0
+        args.argv = tuple(words)
         command: Command = args.command_object
         args.format = format_of(args)
         result = command.run(args, progress)

@@ -186,12 +186,14 @@ def create(
     seed: int,
     machine: Mapping[str, Any],
     tools: Mapping[str, str],
+    argv: Sequence[str] | None = None,
     folder: Path | None = None,
 ) -> Session:
     """Make the folder and its manifest.
 
     Args:
         tools: version by name of what can have a part in the run.
+        argv: the command line without the program's name, by default this process's.
         folder: the session's own folder; by default a new one inside ``$MOE_PROF_SESSIONS`` or
             ``moe_prof_sessions`` below the current folder.
 
@@ -206,7 +208,7 @@ def create(
         schema=SCHEMA,
         run_id=run_id,
         command=command,
-        argv=tuple(sys.argv),
+        argv=tuple(sys.argv[1:] if argv is None else argv),
         scenario=scenario,
         shape=shape,
         variants=variants,

@@ -60,6 +60,7 @@ class Bench:
             seed=workload.seed,
             machine=facts.as_dict(),
             tools=toolversions.read(),
+            argv=args.argv,
             folder=folder,
         ) as opened:
             measurement = measure(request, progress, folder=opened.raw)

@@ -68,6 +68,7 @@ class CountersCommand:
             seed=work.seed,
             machine=machine.as_dict(),
             tools=toolversions.read(),
+            argv=args.argv,
             folder=folder,
         ) as session:
             run = _Run(work, machine, session, progress, counters, deadline)

@@ -80,6 +80,7 @@ class Topdown:
             seed=work.seed,
             machine=machine.as_dict(),
             tools=toolversions.read(),
+            argv=args.argv,
             folder=folder,
         ) as session:
             run = _Run(work, machine, session, progress, deadline, args.max_time_s, args.repeat)

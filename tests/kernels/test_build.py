@@ -99,12 +99,14 @@ def test_failing_compile_tells_the_compilers_words_and_the_log(monkeypatch, tmp_
 
 
 def test_failed_build_leaves_no_half_build(monkeypatch, tmp_path):
-    """After a failure the cache holds the log and the lock only."""
+    """After a failure the cache holds the log, the lock and the mark only."""
     monkeypatch.setenv("CXX", str(fake_compiler(tmp_path, "exit 1")))
     monkeypatch.setenv("MOE_PROF_CACHE", str(tmp_path / "cache"))
     with pytest.raises(BuildError):
         kernel_build.build()
-    assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [".lock", ".log"]
+    assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [
+        ".lock", ".log", ".used",
+    ]  # fmt: skip
 
 
 def test_first_errors_finds_the_compilers_lines():

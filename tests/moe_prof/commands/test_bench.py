@@ -205,6 +205,14 @@ def test_session_keeps_everything(run, tmp_path):
     assert (saved.folder / "raw" / "pyperf.json").is_file()
 
 
+def test_the_session_knows_its_command_line(run, tmp_path):
+    """The one that was given, not that of the process it ran in."""
+    run("--variant", "openmp", "--repeat", "1")
+    assert only_session(tmp_path).manifest.argv == (
+        "bench", SHAPE, "--variant", "openmp", "--repeat", "1",
+    )  # fmt: skip
+
+
 def test_interrupt_gives_a_partial_session(run, tmp_path):
     """Ctrl-C: what was measured is printed and kept, exit code 130."""
     timer = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))

@@ -207,6 +207,12 @@ def test_the_target_is_the_runs(run, monkeypatch):
     ]
 
 
+def test_the_session_knows_its_command_line(run, quick, tmp_path):
+    """The one that was given in this process."""
+    run("scalar")
+    assert session.load(tmp_path / "session").manifest.argv[:2] == ("counters", SHAPE)
+
+
 def test_no_compiler_is_an_error(run, monkeypatch):
     """Exit code 1 with what would install one, as in every command; not 'unavailable'."""
 

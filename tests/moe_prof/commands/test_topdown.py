@@ -186,6 +186,7 @@ def test_the_session_holds_what_was_printed(real):
     """Manifest, parquet with the same rows, raw outputs."""
     saved = session.load(real.folder)
     assert (saved.manifest.state, saved.manifest.variants) == ("complete", VARIANTS)
+    assert saved.manifest.argv[:2] == ("topdown", SHAPE)
     assert (real.folder / "metrics.parquet").is_file()
     assert [row.value for row in saved.rows] == [r["value"] for r in real.ran.document["rows"]]
     assert (real.folder / "raw" / "pyperf.json").is_file()
