@@ -9,7 +9,7 @@ from moe_prof.analysis import crowding
 from moe_prof.analysis.query import RowIndex
 from moe_prof.collectors import builtin
 from moe_prof.commands.base import Result, with_trouble
-from moe_prof.commands.options import add_workload, split_output
+from moe_prof.commands.options import add_build, add_workload, force_path_of_build, split_output
 from moe_prof.commands.workload import Workload, isa_for, why_not, workload_from
 from moe_prof.measure import Measurement, Request, measure
 from moe_prof.measure.jobs import job_of
@@ -35,13 +35,15 @@ class Bench:
     name = "bench"
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """The workload's options."""
+        """The workload's options, and which build to time."""
         add_workload(parser, default_variants="all")
+        add_build(parser)
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Verify and time; raises MoeProfError."""
         folder = split_output(args)
         facts = machine.read()
+        force_path_of_build(args)
         workload = workload_from(args, facts)
         variants = _with_baseline(workload.variants)
         request = Request(
@@ -51,6 +53,7 @@ class Bench:
             seed=workload.seed,
             repeat=args.repeat,
             max_time_s=args.max_time_s,
+            build=args.build,
         )
         with session.create(
             self.name,

@@ -7,11 +7,14 @@ import re
 from pathlib import Path
 
 from moe_prof.errors import MoeProfError, UsageError
+from moe_prof.kernels.build import Kind
 from moe_prof.kernels.selection import MAX_THREADS
 from moe_prof.measure.results import DEFAULT_BUDGET_S
 
 MAX_TIME_S = 10_000 * 3600
 """Longer than any run; a few hundred digits would be infinite."""
+PORTABLE: Kind = "portable"
+TIMED_BUILDS: tuple[Kind, ...] = ("release", PORTABLE)
 FORMATS = ("text", "json", "csv")
 FORMAT_OF_SUFFIX = {".json": "json", ".csv": "csv", ".txt": "text"}
 FOREIGN_SUFFIXES = {".html", ".htm", ".parquet", ".pdf", ".xlsx"}
@@ -55,6 +58,28 @@ def add_workload(parser: argparse.ArgumentParser, *, default_variants: str) -> N
         f"about {DEFAULT_BUDGET_S:.0f} s of timing, other steps as long as they take)",
     )  # fmt: skip
     add_output(parser)
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """--build: which of the builds without instrumentation."""
+    parser.add_argument(
+        "--build", choices=TIMED_BUILDS, default=TIMED_BUILDS[0],
+        help="build to time: 'portable' has the architecture's baseline instructions only, as a "
+        f"binary for any machine would (default: {TIMED_BUILDS[0]})",
+    )  # fmt: skip
+
+
+def force_path_of_build(args: argparse.Namespace) -> None:
+    """The portable build has one path: ``args.isa`` becomes that.
+
+    Raises:
+        UsageError: another path was asked for.
+    """
+    if args.build != PORTABLE:
+        return
+    if args.isa not in (None, PORTABLE):
+        raise UsageError(f"--build {PORTABLE} has no path {args.isa!r}; leave out --isa or --build")
+    args.isa = PORTABLE
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

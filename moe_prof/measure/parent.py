@@ -19,7 +19,7 @@ from typing import Any
 from moe_prof import errors
 from moe_prof.analysis.work import count_work
 from moe_prof.errors import MoeProfError, WorkloadError
-from moe_prof.kernels.build import build
+from moe_prof.kernels.build import Kind, build
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.measure import schedule
 from moe_prof.measure.child import Child, ending_text
@@ -196,9 +196,13 @@ class _Run:
         """Compile here what the workers load: no deadline of theirs is meant for a compiler."""
         names = [name for name in self.records if not _is_python(name)]
         if self._request.plan_factory == DEFAULT_FACTORY and names:
-            build("release" if self._mode == "time" else "phases", self._progress)
+            build(self._kind, self._progress)
         if not self._clock.hard:
             self._clock = Clock(None)
+
+    @property
+    def _kind(self) -> Kind:
+        return "phases" if self._mode == "phases" else self._request.build
 
     def _save_expected(self) -> int:
         scenario = self._request.scenario
@@ -270,6 +274,7 @@ class _Run:
             plan_factory=self._request.plan_factory,
             expected=str(self._scratch / "expected.npz"),
             jobs=tuple(record.worker_job(self._request.threads) for record in pending),
+            build=self._kind,
             setup_limit_s=limit_s,
         )
 

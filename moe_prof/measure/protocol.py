@@ -28,6 +28,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from moe_prof.kernels.build import Kind
+
 Mode = Literal["time", "phases"]
 
 
@@ -70,6 +72,7 @@ class WorkerRequest:
         shape: (N, D, H, E, K).
         expected: .npz with the oracle's answer: ``rows`` (R,) and ``y`` (R, D) f64.
         jobs: variants in the order in which they are set up.
+        build: of the kernels.
         setup_limit_s: no variant but the first is set up later than this, None without limit.
     """
 
@@ -80,6 +83,7 @@ class WorkerRequest:
     plan_factory: str
     expected: str
     jobs: tuple[WorkerJob, ...]
+    build: Kind = "release"
     setup_limit_s: float | None = None
 
     def to_json(self) -> dict[str, object]:

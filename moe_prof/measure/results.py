@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from moe_prof.kernels.build import Kind
 from moe_prof.measure.crowd import Crowd
 from moe_prof.scenario import Scenario
 from moe_prof.stats import Key
@@ -58,6 +59,7 @@ class Request:
         min_sample_s: shortest sample; loops are calibrated to reach it.
         hang_s: a step of the variant longer than this is taken for a hang; None: from the work.
         plan_factory: ``module:function`` that makes a plan, see ``moe_prof.measure.plans``.
+        build: the build whose kernels are timed.
     """
 
     scenario: Scenario
@@ -70,6 +72,7 @@ class Request:
     min_sample_s: float = MIN_SAMPLE_S
     hang_s: float | None = None
     plan_factory: str = DEFAULT_FACTORY
+    build: Kind = "release"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -143,7 +143,7 @@ class Worker:
                 threads=job.threads,
                 isa=job.isa,
                 max_tokens=max(1, len(self._x)),
-                build="phases" if self._request.mode == "phases" else "release",
+                build=self._request.build,
             )
         )
         prepare_s = time.perf_counter() - start_s

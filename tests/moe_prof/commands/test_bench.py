@@ -241,6 +241,32 @@ def test_nothing_in_time_is_unavailable(run):
     assert "openmp" in err
 
 
+@pytest.mark.parametrize("build", ["release", "portable"])
+def test_the_build_is_passed_on(run, monkeypatch, build):
+    """The request names it; the portable one forces its only path and leaves others out."""
+    requests = []
+    faked = bench.measure
+
+    def watched(request, progress, *, folder):
+        requests.append(request)
+        return faked(request, progress, folder=folder)
+
+    monkeypatch.setattr(bench, "measure", watched)
+    _, out, _ = run("--repeat", "1", "--build", build)
+    (request,) = requests
+    assert request.build == build
+    if build == "portable":
+        assert {job.isa for job in request.jobs if job.variant != "scalar"} == {"portable"}
+        assert "not measured: variant 'packed' has no path 'portable'" in " ".join(out.split())
+
+
+def test_a_path_that_the_build_lacks(run):
+    """Exit code 2 before anything is built."""
+    code, _, err = run("--build", "portable", "--isa", "avx2")
+    assert code == 2
+    assert "--build portable has no path 'avx2'; leave out --isa or --build" in err
+
+
 def test_real_kernels_are_verified_and_timed(monkeypatch, tmp_path, capsys):
     """The built kernels on an odd shape, through the same command."""
     monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path))

@@ -109,6 +109,8 @@ class FakePlan:
 def factory(name, weights, *, threads, isa, max_tokens, build):
     """The plan of that name."""
     os.write(1, b"a library that prints\n")  # must not disturb the worker's events
+    if "FAKE_PLANS_BUILD" in os.environ:
+        Path(os.environ["FAKE_PLANS_BUILD"]).write_text(build)
     return FakePlan(name, weights, threads, isa)
 
 

@@ -56,6 +56,14 @@ def test_all_tokens_are_checked(request_for):
     assert measurement.timings[0].rel_rmse < 1e-6
 
 
+@pytest.mark.parametrize(("measuring", "kind"), [(measure, "portable"), (measure_phases, "phases")])
+def test_the_worker_gets_the_build_asked_for(request_for, measuring, kind, monkeypatch, tmp_path):
+    """The timed one for times, that with timers for phases."""
+    monkeypatch.setenv("FAKE_PLANS_BUILD", str(tmp_path / "build"))
+    measuring(request_for("good", processes=1, repeat=1, build="portable"))
+    assert (tmp_path / "build").read_text() == kind
+
+
 @pytest.mark.parametrize("measuring", [measure, measure_phases])
 def test_use_by_other_programs_is_watched(request_for, measuring):
     """While samples are taken, and while the phases are: waiting is measured there."""
