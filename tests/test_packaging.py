@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -42,3 +43,13 @@ def test_source_distribution_holds_what_its_wheel_needs(tmp_path: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
 
     assert lacking(names) == []
+
+
+EXTRAS = {"test", "compiler", "peers", "notebooks", "ep", "cluster", "calltree"}
+
+
+def test_extras_are_those_of_the_design() -> None:
+    """What is optional can be installed by name."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert set(project["optional-dependencies"]) >= EXTRAS
