@@ -12,7 +12,7 @@ Source: valgrind manual, "Callgrind Format Specification"; the summary line of c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from moe_prof.errors import InputError
@@ -104,8 +104,12 @@ class CallgrindProfile:
         return dict(sorted(total.items(), key=lambda item: -item[1]))
 
 
-def parse(text: str) -> CallgrindProfile:
+def parse(text: str, report: Callable[[int, str], None] | None = None) -> CallgrindProfile:
     """Read one file.
+
+    Args:
+        report: is told the number and the trouble of each line that breaks the format; all other
+            lines are read. Without it such a line is an error.
 
     Raises:
         InputError: the text is not of this format, or a line breaks it.
@@ -119,6 +123,9 @@ def parse(text: str) -> CallgrindProfile:
             if number == len(lines):  # no line end: the file was cut in the middle of this line
                 reader.cut_off = True
                 break
+            if report is not None:
+                report(number, str(error))
+                continue
             raise InputError(
                 f"callgrind output, line {number}: {error}; the file is damaged or of another kind"
             ) from error
@@ -280,9 +287,9 @@ class _Reader:
     def _costs(self, words: list[str]) -> list[int]:
         if len(words) > len(self.events):
             raise _MalformedError(f"{len(words)} costs for {len(self.events)} events")
-        if not all(_NUMBER.fullmatch(word) for word in words):
+        if not all(word == "." or _NUMBER.fullmatch(word) for word in words):
             raise _MalformedError(f"{' '.join(words)[:60]!r} is not a list of costs")
-        values = [_number(word) for word in words]
+        values = [0 if word == "." else _number(word) for word in words]
         return values + [0] * (len(self.events) - len(values))
 
     def _caller(self) -> FunctionKey:

@@ -237,3 +237,128 @@ def _checked(report: McaReport) -> McaReport:
     if min(positive) < 1 or not math.isfinite(report.ipc + report.block_rthroughput):
         raise InputError("this llvm-mca report states zero or infinite work: it simulated nothing")
     return report
+
+
+@dataclass(frozen=True, slots=True)
+class McaFigures:
+    """What a report of any version says of one code region, as far as it goes.
+
+    Attributes:
+        name: of the region, "" when the code has no marks.
+        figures: of the summary, under the names of the text form.
+        listing: instructions; empty where the view was switched off.
+        pressure: cycles per iteration by resource.
+        line: where the region begins in the text, 0 for JSON.
+    """
+
+    name: str
+    figures: Mapping[str, float]
+    listing: tuple[McaInstruction, ...]
+    pressure: Mapping[str, float]
+    line: int = 0
+
+
+SUMMARY_LINE = re.compile(
+    r"(?P<name>Iterations|Instructions|Total Cycles|Total uOps|Dispatch Width|uOps Per Cycle|IPC"
+    r"|Block RThroughput):\s+(?P<value>[\d.]+)\s*$"
+)
+REGION_LINE = re.compile(r"\[\d+\] Code Region(?: - (?P<name>.*))?\s*$")
+_JSON_NAMES = {
+    "Iterations": "Iterations", "Instructions": "Instructions", "TotalCycles": "Total Cycles",
+    "TotaluOps": "Total uOps", "DispatchWidth": "Dispatch Width",
+    "uOpsPerCycle": "uOps Per Cycle", "IPC": "IPC", "BlockRThroughput": "Block RThroughput",
+}  # fmt: skip
+_PRESSURE_HEAD = re.compile(r"Resource pressure per iteration:")
+
+
+def read_regions(text: str) -> tuple[McaFigures, ...]:
+    """Every code region of a report, with what is there of it.
+
+    Raises:
+        InputError: the text is no such report.
+    """
+    if text.lstrip().startswith("{"):
+        return _json_regions(text)
+    starts: list[tuple[int, str]] = []
+    name = ""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if region := REGION_LINE.match(line.strip()):
+            name = (region["name"] or "").strip()
+        if line.startswith("Iterations:"):
+            starts.append((number, name))
+            name = ""
+    if not starts and any(SUMMARY_LINE.match(line) for line in lines):
+        starts = [(0, "")]
+    ends = [number for number, _ in starts[1:]] + [len(lines)]
+    regions = [
+        _text_region(lines[start:end], name, start)
+        for (start, name), end in zip(starts, ends, strict=True)
+    ]
+    if not any(region.figures or region.listing for region in regions):
+        raise InputError("this is no llvm-mca report: it has no 'Iterations:' line")
+    return tuple(regions)
+
+
+def _text_region(lines: list[str], name: str, start: int) -> McaFigures:
+    figures: dict[str, float] = {}
+    for line in lines:
+        match = SUMMARY_LINE.match(line)
+        if match and match["name"] not in figures and match["value"].count(".") <= 1:
+            figures[match["name"]] = float(match["value"])
+    text = "\n".join(lines)
+    return McaFigures(name, figures, tuple(_text_listing(text)), _pressure(lines), start + 1)
+
+
+def _pressure(lines: list[str]) -> dict[str, float]:
+    names = {m["index"]: m["name"] for line in lines if (m := _RESOURCE_NAME.match(line))}
+    for number, line in enumerate(lines):
+        if _PRESSURE_HEAD.match(line) and number + 2 < len(lines):
+            cells = lines[number + 2].split()
+            if len(cells) == len(names) and all(re.fullmatch(r"-|\d+\.?\d*", c) for c in cells):
+                return {
+                    name: float(cell)
+                    for name, cell in zip(names.values(), cells, strict=True)
+                    if cell != "-"
+                }
+    return {}
+
+
+def _json_regions(text: str) -> tuple[McaFigures, ...]:
+    """Version 13 and later nest regions; earlier ones print one object a view."""
+    decoder = json.JSONDecoder()
+    merged: dict[str, Any] = {}
+    place = 0
+    try:
+        while place < len(text):
+            found, place = decoder.raw_decode(text, place)
+            merged |= found
+            while place < len(text) and text[place].isspace():
+                place += 1
+    except (json.JSONDecodeError, TypeError, RecursionError) as error:
+        raise InputError(f"this llvm-mca JSON is damaged or was cut off: {error}") from error
+    try:
+        regions = merged.get("CodeRegions") or [merged]
+        resources = merged.get("TargetInfo", {}).get("Resources", [])
+        return tuple(_json_region(region, resources) for region in regions)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"this JSON is no llvm-mca report: {error!r} is missing or odd") from error
+
+
+def _json_region(region: Mapping[str, Any], resources: list[object]) -> McaFigures:
+    summary = region.get("SummaryView", {})
+    figures = {
+        name: float(summary[key])
+        for key, name in _JSON_NAMES.items()
+        if math.isfinite(float(summary.get(key, math.inf)))
+    }
+    listing = tuple(_json_listing(region)) if "Instructions" in region else ()
+    if not figures and not listing:
+        raise ValueError("SummaryView")
+    count = len(region.get("Instructions", ()))
+    pressure = {
+        str(resources[entry["ResourceIndex"]]): float(entry["ResourceUsage"])
+        for entry in region.get("ResourcePressureView", {}).get("ResourcePressureInfo", [])
+        if entry["InstructionIndex"] == count and entry["ResourceIndex"] < len(resources)
+    }
+    return McaFigures(str(region.get("Name", "")), figures, listing, pressure)

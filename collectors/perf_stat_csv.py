@@ -95,6 +95,11 @@ def find_separator(lines: Sequence[str]) -> tuple[str, int]:
     return best, most
 
 
+def looks_like_count(line: str) -> bool:
+    """Whether a line has the layout of a count under some separator."""
+    return _DISCOVER.search(line) is not None
+
+
 def table_separator(lines: Sequence[str]) -> str:
     """The separator of a ``--metric-only`` table, "" where no line is its header."""
     filled = [line for line in lines if line.strip() and not STARTED.match(line)]

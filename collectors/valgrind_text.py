@@ -1,6 +1,6 @@
-"""Reading what valgrind's tools print for people: the closing summary and the annotators' tables.
+"""Reading the summary that valgrind's tools print on stderr when the program ends.
 
-The files behind them (callgrind_format) say more; these are read when nothing else was kept.
+The files behind it (callgrind_format) say more; it is read when nothing else was kept.
 
 Source: valgrind manual, chapters on cachegrind and callgrind; outputs of valgrind 3.19.
 """
@@ -8,120 +8,83 @@ Source: valgrind manual, chapters on cachegrind and callgrind; outputs of valgri
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from moe_prof.errors import InputError
 
-_PREFIX = re.compile(r"^==\d+==\s?")
+LINE = re.compile(r".*?[=-]{2}(?P<pid>\d+)[=-]{2}(?:\s(?P<text>.*))?$")
+_DIGITS = r"[\d,.'\u2019\u202f\u00a0]+"
 _SUMMARY_LINE = re.compile(
-    r"(?P<name>[A-Za-z0-9]+ +(?:refs|misses)|Branches|Mispredicts): +(?P<total>[\d,]+)"
-    r"(?: +\( *(?P<first>[\d,]+) (?P<first_kind>\w+)"
-    r" +\+ *(?P<second>[\d,]+) (?P<second_kind>\w+)\))?"
+    r"(?P<name>[A-Za-z0-9]+ +(?:refs|misses)|Branches|Mispredicts): +"
+    rf"(?P<total>{_DIGITS})"
+    rf"(?: +\( *(?P<first>{_DIGITS}) (?P<first_kind>\w+)"
+    rf" +\+ *(?P<second>{_DIGITS}) (?P<second_kind>\w+)\s*\))?"
 )
-_COUNT = r"(?P<count>[\d,]+|\.)"
-_CELL = re.compile(rf"\s*{_COUNT}(?:\s+\(\s*[\d.]+%\))?(?=\s|$)")
-_EVENTS = re.compile(r"^Events shown:\s+(?P<events>.+?)\s*$", re.MULTILINE)
+_EVENTS = re.compile(r"Events\s*: (?P<events>.+)")
+_COLLECTED = re.compile(r"Collected\s*: (?P<counts>[\d ]+)$")
+_COMMAND = re.compile(r"Command: (?P<command>.+)")
+_TOOL = re.compile(r"(?P<tool>Cachegrind|Callgrind), a ")
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatedFunction:
-    """One line of an annotator's table; an event shown as ``.`` is missing, not 0."""
+@dataclass(slots=True)
+class ProcessSummary:
+    """One process: its counts by name (``I_refs``, ``D1_misses_rd``, ``Ir``...)."""
 
-    name: str
-    costs: Mapping[str, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """cg_annotate's or callgrind_annotate's output: totals and the functions it lists.
-
-    Attributes:
-        tool: ``cg_annotate`` or ``callgrind_annotate``.
-        events: as shown, in order.
-        totals: of the program.
-        functions: as listed, largest first; those below the threshold are not in the text.
-    """
-
-    tool: str
-    events: tuple[str, ...]
-    totals: Mapping[str, int | None]
-    functions: tuple[AnnotatedFunction, ...]
-
-    def function(self, part: str) -> AnnotatedFunction:
-        """The first listed function whose name contains ``part``.
-
-        Raises:
-            InputError: there is none.
-        """
-        for found in self.functions:
-            if part in found.name:
-                return found
-        raise InputError(f"{self.tool} output: no function named like {part!r} is listed")
+    pid: str
+    tool: str = ""
+    command: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    events: tuple[str, ...] = ()
+    line: int = 0
 
 
 def parse_summary(text: str) -> dict[str, int]:
-    """The closing summary on stderr: ``I_refs``, ``D1_misses``, ``LL_refs``, ``D1_misses_rd``...
+    """The closing summary of the first process: ``I_refs``, ``D1_misses``, ``D1_misses_rd``...
 
     Rates are left out: they are rounded, and follow from the counts.
 
     Raises:
         InputError: the text has no such summary.
     """
-    found: dict[str, int] = {}
-    for raw in text.splitlines():
-        match = _SUMMARY_LINE.match(_PREFIX.sub("", raw))
-        if match is None:
-            continue
-        name = "_".join(match["name"].split())
-        found[name] = _integer(match["total"])
-        if match["first"] is not None:
-            found[f"{name}_{match['first_kind']}"] = _integer(match["first"])
-            found[f"{name}_{match['second_kind']}"] = _integer(match["second"])
+    found = [one for one in parse_summaries(enumerate(text.splitlines(), 1)) if one.counts]
     if not found:
         raise InputError("this is no summary of cachegrind or callgrind: it has no 'refs:' line")
-    return found
+    return found[0].counts
 
 
-def parse_annotation(text: str) -> Annotation:
-    """An annotator's table of functions; annotated source lines are not read.
-
-    Raises:
-        InputError: the text is none, or its totals are missing.
-    """
-    head = _EVENTS.search(text)
-    if head is None:
-        raise InputError("this is no annotator's output: it has no 'Events shown:' line")
-    events = tuple(head["events"].split())
-    totals: Mapping[str, int | None] | None = None
-    functions = []
-    for line in text[head.end() :].splitlines():
-        if line.startswith("-- Auto-annotated source"):
-            break
-        row = _table_row(line, events)
-        if row is None:
-            continue
-        if totals is None and row.name in {"PROGRAM TOTALS", "TOTALS"}:
-            totals = row.costs
-        elif row.name:
-            functions.append(row)
-    if totals is None:
-        raise InputError("this annotator's output has no PROGRAM TOTALS: it was cut off")
-    tool = "callgrind_annotate" if "Profile data file" in text else "cg_annotate"
-    return Annotation(tool, events, totals, tuple(functions))
+def parse_summaries(lines: Iterable[tuple[int, str]]) -> list[ProcessSummary]:
+    """The closing summaries of all processes, from numbered lines, in order of appearance."""
+    found: dict[str, ProcessSummary] = {}
+    for number, raw in lines:
+        prefixed = LINE.match(raw)
+        pid = prefixed["pid"] if prefixed else ""
+        text = (prefixed["text"] or "") if prefixed else raw.strip()
+        summary = found.setdefault(pid, ProcessSummary(pid, line=number))
+        _read_line(text.strip(), summary)
+    return list(found.values())
 
 
-def _table_row(line: str, events: tuple[str, ...]) -> AnnotatedFunction | None:
-    place = 0
-    costs: dict[str, int | None] = {}
-    for event in events:
-        cell = _CELL.match(line, place)
-        if cell is None:
-            return None
-        costs[event] = None if cell["count"] == "." else _integer(cell["count"])
-        place = cell.end()
-    return AnnotatedFunction(line[place:].strip(), costs)
+def _read_line(text: str, summary: ProcessSummary) -> None:
+    counted, tool = _SUMMARY_LINE.match(text), _TOOL.match(text)
+    command, events = _COMMAND.match(text), _EVENTS.match(text)
+    collected = _COLLECTED.match(text)
+    if counted:
+        name = "_".join(counted["name"].split())
+        summary.counts[name] = _integer(counted["total"])
+        if counted["first"] is not None:
+            summary.counts[f"{name}_{counted['first_kind']}"] = _integer(counted["first"])
+            summary.counts[f"{name}_{counted['second_kind']}"] = _integer(counted["second"])
+    elif tool:
+        summary.tool = tool["tool"].lower()
+    elif command:
+        summary.command = command["command"].strip()
+    elif events:
+        summary.events = tuple(events["events"].split())
+    elif collected and summary.events:
+        counts = [int(word) for word in collected["counts"].split()]
+        summary.counts |= dict(zip(summary.events, counts, strict=False))
 
 
 def _integer(text: str) -> int:
-    return int(text.replace(",", ""))
+    return int(re.sub(r"[^0-9]", "", text) or "0")

@@ -25,7 +25,7 @@ Provenance = Literal["measured", "simulated", "modelled", "unavailable"]
 Status = Literal[
     "ok", "not_counted", "not_supported", "multiplexed", "out_of_bounds", "below_threshold"
 ]
-Scope = Literal["roi", "process", "system", "loop", "machine"]
+Scope = Literal["roi", "process", "system", "loop", "machine", "function", "instruction"]
 
 PROVENANCES: tuple[Provenance, ...] = ("measured", "simulated", "modelled", "unavailable")
 STATUSES: tuple[Status, ...] = (
@@ -42,7 +42,8 @@ class Row:
         scenario: the scenario's label, or "" for figures of the machine or of any command.
         variant: the kernel variant, user library or command.
         collector: who produced the value (``builtin``, ``perf_stat``, ``callgrind``, ``model``...).
-        scope: ``roi`` (the forward loop only), ``process``, ``system``, ``loop`` or ``machine``.
+        scope: ``roi`` (the forward loop only), ``process``, ``system``, ``loop`` or ``machine``;
+            ``function`` and ``instruction`` for one of many, which ``source`` names first.
         repeat: index of the repetition, None for a summary over repetitions.
         time_s: start of the interval inside the run, for interval data.
         cpu / thread / phase: what part of the machine or of the forward the value is about.

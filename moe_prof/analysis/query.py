@@ -6,9 +6,13 @@ from collections.abc import Iterable
 
 from moe_prof.rows import Row
 
+_PARTS = ("function", "instruction")
+
 
 class RowIndex:
-    """Summary rows by variant, metric, phase and thread; single repetitions are left out.
+    """Summary rows by variant, metric, phase and thread.
+
+    Single repetitions, intervals, functions and instructions are left out.
 
     A row of one CPU or one kind of cores stands in only where no other row has a value.
     """
@@ -17,7 +21,7 @@ class RowIndex:
         self._rows: dict[tuple[str, str, str | None, str | None], Row] = {}
         self.variants: list[str] = []
         for row in rows:
-            if row.repeat is not None or row.time_s is not None:
+            if row.repeat is not None or row.time_s is not None or row.scope in _PARTS:
                 continue
             key = (row.variant, row.metric, row.phase, row.thread)
             known = self._rows.get(key)

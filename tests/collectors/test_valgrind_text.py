@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moe_prof.collectors.valgrind_text import parse_annotation, parse_summary
+from moe_prof.collectors.valgrind_annotation import parse_annotation
+from moe_prof.collectors.valgrind_text import parse_summary
 from moe_prof.errors import InputError
 from tests.collectors.fixture_files import recorded
 
@@ -73,8 +74,18 @@ def test_callgrinds_summary_has_branches():
 
 
 @pytest.mark.parametrize("read", [parse_summary, parse_annotation])
-@pytest.mark.parametrize("text", ["", "hello", "Events shown:  Ir\n", "==1== \n"])
+@pytest.mark.parametrize("text", ["", "hello", "Events recorded:  Ir\n", "==1== \n"])
 def test_garbage_is_one_clear_error(read, text):
     """Other text is refused."""
     with pytest.raises(InputError):
         read(text)
+
+
+def test_a_table_without_totals_keeps_its_functions():
+    """What was cut off is said; what is there is read."""
+    found = parse_annotation("Events shown:  Ir\n\n9 (90.0%)  a.c:f\n")
+    assert (found.totals, found.functions[0].costs, found.warnings) == (
+        {},
+        {"Ir": 9},
+        ("it has no PROGRAM TOTALS: it was cut off",),
+    )

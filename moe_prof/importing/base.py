@@ -1,0 +1,108 @@
+"""What every importer shares: a part of a file, the labels of its rows, what was found in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from moe_prof.rows import Row
+
+MAX_REMARKS = 20
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What the user says about an imported file; see :class:`moe_prof.rows.Row`."""
+
+    scenario: str = ""
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The lines of one tool in a file; lines of others are empty, so that numbers stay true."""
+
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All lines as one text."""
+        return "\n".join(self.lines)
+
+    @property
+    def filled(self) -> Iterator[tuple[int, str]]:
+        """(line number from 1, line) of every line that is not blank."""
+        return ((n, line) for n, line in enumerate(self.lines, 1) if line.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one tool's part of a file says.
+
+    Attributes:
+        rows: tidy rows.
+        remarks: one line per place that could not be read, beginning with ``line N:``, and what
+            else a reader of the rows has to know.
+        subject: what was measured, as the tool names it (a command line), or "".
+    """
+
+    rows: tuple[Row, ...]
+    remarks: tuple[str, ...] = ()
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of output: a row of the table of kinds.
+
+    Attributes:
+        name: the ``collector`` of its rows.
+        title: what to call it.
+        read: turns the tool's part of a file into rows; raises InputError.
+        starts: whether a line begins such an output (or, if ``scattered``, belongs to it).
+        scattered: its lines may stand anywhere between other output.
+        whole: whether the text as a whole is such an output, whatever its lines look like.
+        fits: whether a text without any title line is such an output.
+        stream: reads line by line what is too large for memory.
+    """
+
+    name: str
+    title: str
+    read: Callable[[Part, Labels], Found]
+    starts: Callable[[str], object] | None = None
+    scattered: bool = False
+    whole: Callable[[Part], bool] | None = None
+    fits: Callable[[Part], bool] | None = None
+    stream: Callable[[Iterable[str], Labels], Found] | None = None
+
+
+class Remarks:
+    """Collects remarks about lines and counts the rest beyond a limit."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._more = 0
+
+    def add(self, line: int, text: str) -> None:
+        """Note ``text`` about line number ``line``."""
+        if len(self._lines) < MAX_REMARKS:
+            self._lines.append(f"line {line}: {text}")
+        else:
+            self._more += 1
+
+    def result(self) -> tuple[str, ...]:
+        """All remarks, the last one saying how many more there were."""
+        rest = (f"{self._more} further lines could not be read",) if self._more else ()
+        return (*self._lines, *rest)
+
+
+def clean_line(line: str) -> str:
+    """The line without colour codes and other commands to a terminal."""
+    return _ESCAPES.sub("", line) if "\x1b" in line else line
+
+
+def shown(line: str) -> str:
+    """A line as a remark quotes it."""
+    return repr(line.strip()[:60])

@@ -1,0 +1,85 @@
+"""Which tools wrote a text: a file is cut where another tool's output begins.
+
+A line that only one tool prints begins its part, which goes on to the next such line of another
+tool; what stands before the first one is the program's own. Lines of scattered kinds are taken out
+first, wherever they stand. A text without any such line is asked from each kind in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from moe_prof.errors import InputError
+from moe_prof.importing.base import Found, Kind, Labels, Part, clean_line
+
+
+def read_text(
+    lines: Sequence[str], kinds: Sequence[Kind], labels: Labels
+) -> list[tuple[Kind, Found]]:
+    """Everything that known tools say in a text, in the order of the kinds.
+
+    Raises:
+        InputError: no tool's output was found, or none could be read.
+    """
+    cleaned = tuple(clean_line(line).rstrip() for line in lines)
+    parts = find_parts(cleaned, kinds)
+    found: list[tuple[Kind, Found]] = []
+    failures: list[tuple[Kind, InputError]] = []
+    for kind, part in parts:
+        try:
+            found.append((kind, kind.read(part, labels)))
+        except InputError as error:
+            failures.append((kind, error))
+    if not found:
+        if failures:
+            raise failures[0][1]
+        raise InputError("no known tool's output was found in it")
+    for kind, error in failures:
+        found.append((kind, Found((), (f"the part of {kind.title} cannot be read: {error}",))))
+    return found
+
+
+def find_parts(lines: tuple[str, ...], kinds: Sequence[Kind]) -> list[tuple[Kind, Part]]:
+    """Each tool's part of the text; a tool that comes several times has one part."""
+    everything = Part(lines)
+    for kind in kinds:
+        if kind.whole and kind.whole(everything):
+            return [(kind, everything)]
+    parts: list[tuple[Kind, Part]] = []
+    rest = list(lines)
+    for kind in (kind for kind in kinds if kind.scattered and kind.starts):
+        own = [n for n, line in enumerate(rest) if line and kind.starts(line)]  # type: ignore[misc]
+        if own:
+            parts.append((kind, _part(len(rest), rest, own)))
+            for n in own:
+                rest[n] = ""
+    sections = _sections(rest, [kind for kind in kinds if kind.starts and not kind.scattered])
+    for kind in kinds:
+        own = [n for start, end, owner in sections if owner is kind for n in range(start, end)]
+        if own:
+            parts.append((kind, _part(len(rest), rest, own)))
+    if not sections and (whole := Part(tuple(rest))).text.strip():
+        fitting = next((kind for kind in kinds if kind.fits and kind.fits(whole)), None)
+        if fitting:
+            parts.append((fitting, whole))
+    return sorted(parts, key=lambda pair: kinds.index(pair[0]))
+
+
+def _sections(lines: Sequence[str], kinds: Sequence[Kind]) -> list[tuple[int, int, Kind]]:
+    """(first line, line after the last, kind) of every stretch of one tool."""
+    starts: list[tuple[int, Kind]] = []
+    for n, line in enumerate(lines):
+        if not line or (len(line) > 1 and line.isspace()):
+            continue
+        kind = next((kind for kind in kinds if kind.starts(line)), None)  # type: ignore[misc]
+        if kind is not None and (not starts or starts[-1][1] is not kind):
+            starts.append((n, kind))
+    ends = [n for n, _ in starts[1:]] + [len(lines)]
+    return [(start, end, kind) for (start, kind), end in zip(starts, ends, strict=False)]
+
+
+def _part(length: int, lines: Sequence[str], own: Iterable[int]) -> Part:
+    kept = [""] * length
+    for n in own:
+        kept[n] = lines[n]
+    return Part(tuple(kept))
