@@ -260,9 +260,9 @@ def _row(pairs: Sequence[tuple[str, str]], events: str, number: int) -> ReportRo
 
 def _is_aligned(line: str, spans: Sequence[tuple[int, int]]) -> bool:
     """Whether no cell crosses the place where a column begins."""
-    return all(
-        start >= len(line) or line[start - 1].isspace() for start, _ in spans[1:]
-    ) and line[: spans[0][1]].strip().endswith("%")
+    return all(start >= len(line) or line[start - 1].isspace() for start, _ in spans[1:]) and line[
+        : spans[0][1]
+    ].strip().endswith("%")
 
 
 def _guessed(line: str, titles: Sequence[str]) -> list[tuple[str, str]]:

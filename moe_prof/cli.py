@@ -87,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return 0  # the reader of a pipe (head, less) has left: not an error of ours
+    for line in result.remarks:
+        streams.say(f"moe-prof: note: {_one_line(line)}")
     for line in result.errors:
         streams.say(f"moe-prof: {_one_line(line)}")
     return result.exit_code

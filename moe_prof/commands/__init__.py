@@ -4,7 +4,10 @@ from moe_prof.commands.base import Command
 from moe_prof.commands.bench import Bench
 from moe_prof.commands.counters import CountersCommand
 from moe_prof.commands.doctor import Doctor
+from moe_prof.commands.import_ import ImportCommand
 from moe_prof.commands.list import List
 from moe_prof.commands.topdown import Topdown
 
-COMMANDS: tuple[Command, ...] = (Topdown(), CountersCommand(), Bench(), List(), Doctor())
+COMMANDS: tuple[Command, ...] = (
+    Topdown(), CountersCommand(), Bench(), ImportCommand(), List(), Doctor(),
+)  # fmt: skip

@@ -30,6 +30,7 @@ class Result:
         session: the folder that keeps them, None for commands that measure nothing.
         exit_code: 0, or a code that is an answer (4 regression, 5 too noisy, 6 workload failed).
         errors: lines for stderr that say why the exit code is not 0.
+        remarks: lines for stderr that a reader of the result has to know.
     """
 
     rows: tuple[Row, ...]
@@ -38,6 +39,7 @@ class Result:
     session: Path | None = None
     exit_code: int = 0
     errors: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def with_trouble(result: Result, trouble: str) -> Result:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from moe_prof.rows import Row
+from moe_prof.rows import Provenance, Row, Scope, Status
 
 MAX_REMARKS = 20
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
@@ -76,6 +77,48 @@ class Kind:
     whole: Callable[[Part], bool] | None = None
     fits: Callable[[Part], bool] | None = None
     stream: Callable[[Iterable[str], Labels], Found] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowMaker:
+    """Rows of one tool under the user's labels."""
+
+    labels: Labels
+    collector: str
+    provenance: Provenance = "measured"
+
+    def row(
+        self,
+        metric: str,
+        value: float | None,
+        unit: str,
+        source: str,
+        *,
+        scope: Scope = "process",
+        status: Status = "ok",
+        missing: str = "the tool shows none",
+        cpu: str | None = None,
+        thread: str | None = None,
+        phase: str | None = None,
+        repeat: int | None = None,
+        time_s: float | None = None,
+        level: int | None = None,
+        mux_pct: float | None = None,
+        stddev: float | None = None,
+        n: int | None = None,
+    ) -> Row:
+        """A row; a value that is None or no finite number is unavailable, ``missing`` says why."""
+        known = value is not None and math.isfinite(value)
+        if not known and status == "ok":
+            status = "not_counted" if value is None else "out_of_bounds"
+        return Row(
+            scenario=self.labels.scenario, variant=self.labels.variant, collector=self.collector,
+            scope=scope, repeat=repeat, time_s=time_s, cpu=cpu, thread=thread, phase=phase,
+            metric=metric or "?", level=level, value=value if known else None, unit=unit or "1",
+            stddev=stddev, n=n, mux_pct=mux_pct, status=status,
+            provenance=self.provenance if known else "unavailable",
+            source=source if known else f"{source}; {missing}",
+        )  # fmt: skip
 
 
 class Remarks:

@@ -7,14 +7,17 @@ unknown files follow.
 from __future__ import annotations
 
 from moe_prof.importing import (
+    gprof,
     llvm_mca,
     moe_bench,
     perf_report,
     perf_stat,
     perfspect,
     pyperf,
+    samples,
     toplev,
     valgrind,
+    vtune,
 )
 from moe_prof.importing.base import Kind
 
@@ -24,6 +27,9 @@ KINDS: tuple[Kind, ...] = (
     perf_stat.JSON,
     perf_stat.CSV,
     perf_report.KIND,
+    samples.SCRIPT_KIND,
+    gprof.KIND,
+    vtune.KIND,
     valgrind.FILE,
     valgrind.ANNOTATION,
     valgrind.SUMMARY,
@@ -32,6 +38,7 @@ KINDS: tuple[Kind, ...] = (
     toplev.KIND,
     perfspect.KIND,
     pyperf.KIND,
+    samples.FOLDED_KIND,
     perf_stat.FRAGMENT,
     perf_stat.TABLE,
 )

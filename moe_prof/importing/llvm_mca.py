@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from moe_prof.collectors import llvm_mca_format
 from moe_prof.collectors.llvm_mca_format import McaFigures, McaInstruction
-from moe_prof.importing.base import Found, Kind, Labels, Part
-from moe_prof.rows import Row, Scope
+from moe_prof.importing.base import Found, Kind, Labels, Part, RowMaker
+from moe_prof.rows import Row
 
 NAME = "llvm-mca"
 _UNITS = {"Total Cycles": "cycles", "Block RThroughput": "cycles", "Latency": "cycles",
@@ -24,7 +24,7 @@ def read(part: Part, labels: Labels) -> Found:
     remarks: list[str] = []
     for number, region in enumerate(regions):
         named = region.name or (f"region {number}" if len(regions) > 1 else None)
-        rows += _region_rows(region, named, labels)
+        rows += _region_rows(region, named, RowMaker(labels, NAME, "modelled"))
         remarks += _region_remarks(region)
     return Found(tuple(rows), tuple(remarks), ", ".join(r.name for r in regions if r.name))
 
@@ -38,19 +38,24 @@ def _region_remarks(region: McaFigures) -> Iterator[str]:
         yield f"{where}the scheduling model has no data for {unknown} instructions (latency 100)"
 
 
-def _region_rows(region: McaFigures, named: str | None, labels: Labels) -> Iterator[Row]:
+def _region_rows(region: McaFigures, named: str | None, maker: RowMaker) -> Iterator[Row]:
     for name, value in region.figures.items():
-        yield _row(labels, name, value, named, "summary view", "loop")
+        yield maker.row(name, value, _unit(name), "summary view", scope="loop", phase=named)
     for name, value in region.pressure.items():
-        yield _row(
-            labels, f"pressure {name}", value, named, "resource pressure per iteration", "loop"
+        yield maker.row(
+            f"pressure {name}",
+            value,
+            "cycles",
+            "resource pressure per iteration",
+            scope="loop",
+            phase=named,
         )
     for number, instruction in enumerate(region.listing):
-        yield from _instruction_rows(instruction, number, named, labels)
+        yield from _instruction_rows(instruction, number, named, maker)
 
 
 def _instruction_rows(
-    instruction: McaInstruction, number: int, named: str | None, labels: Labels
+    instruction: McaInstruction, number: int, named: str | None, maker: RowMaker
 ) -> Iterator[Row]:
     values = (
         ("#uOps", float(instruction.uops)),
@@ -59,25 +64,20 @@ def _instruction_rows(
     )
     for name, value in values:
         source = f"{instruction.text}; instruction {number}"
-        yield _row(labels, name, value, named, source, "instruction")
+        yield maker.row(
+            name,
+            value,
+            _unit(name),
+            source,
+            scope="instruction",
+            phase=named,
+            status="ok" if value is not None else "not_supported",
+            missing="the model has none",
+        )
 
 
-def _row(
-    labels: Labels, metric: str, value: float | None, named: str | None, source: str, scope: Scope
-) -> Row:
-    return Row(
-        scenario=labels.scenario,
-        variant=labels.variant,
-        collector=NAME,
-        scope=scope,
-        phase=named,
-        metric=metric,
-        value=value,
-        unit=_UNITS.get(metric, "cycles" if metric.startswith("pressure ") else "1"),
-        status="ok" if value is not None else "not_supported",
-        provenance="modelled" if value is not None else "unavailable",
-        source=source if value is not None else f"{source}; the model has none",
-    )
+def _unit(metric: str) -> str:
+    return _UNITS.get(metric, "cycles" if metric.startswith("pressure ") else "1")
 
 
 def _is_json(part: Part) -> bool:
@@ -86,4 +86,4 @@ def _is_json(part: Part) -> bool:
 
 
 TEXT = Kind(name=NAME, title="llvm-mca, text", read=read, starts=_START.match)
-JSON = Kind(name=NAME, title="llvm-mca -json", read=read, whole=_is_json)
+JSON = Kind(name=NAME, title="llvm-mca, JSON", read=read, whole=_is_json)

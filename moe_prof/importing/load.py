@@ -64,8 +64,8 @@ def load(source: Source, labels: Labels, step: Callable[[float], None]) -> Impor
 
 
 def known_titles() -> str:
-    """The kinds that can be read, for messages and help."""
-    return "; ".join(dict.fromkeys(kind.title for kind in KINDS))
+    """The tools whose outputs can be read, for messages and help."""
+    return ", ".join(dict.fromkeys(kind.title.partition(",")[0] for kind in KINDS))
 
 
 def _read(

@@ -50,8 +50,8 @@ def refuse_binary(label: str, head: bytes, *, is_marked: bool) -> None:
     begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:16].lower()
     for mark, what in _MARKUP:
         if begin.startswith(mark):
-            what = "an HTML page" if b"<html" in head[:4096].lower() else what
-            raise InputError(f"{label} is {what}; save the tool's own text instead")
+            kind = "an HTML page" if b"<html" in head[:4096].lower() else what
+            raise InputError(f"{label} is {kind}; save the tool's own text instead")
     if is_marked or wide_encoding(head):
         return
     sample = head[:_SAMPLE_BYTES]

@@ -88,7 +88,7 @@ def _float(value: float | None) -> float | None:
 
 KIND = Kind(
     name=NAME,
-    title="log lines of moe_bench and of lab2",
+    title="log lines of moe_bench (lab2)",
     read=read,
     starts=moe_bench_log.LINE.match,
     scattered=True,

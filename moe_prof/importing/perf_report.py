@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
 from moe_prof.collectors import perf_report
 from moe_prof.collectors.perf_report import PerfReport, ReportRow, ReportSection
-from moe_prof.importing.base import Found, Kind, Labels, Part
-from moe_prof.rows import Row, Scope
+from moe_prof.importing.base import Found, Kind, Labels, Part, RowMaker
+from moe_prof.rows import Row
 
 NAME = "perf_report"
 _TITLES = re.compile(r"#\s+(?:Overhead|Children\s+Self|Baseline)\b")
@@ -19,9 +18,10 @@ _CLOCKS = ("cpu-clock", "task-clock")
 def read(part: Part, labels: Labels) -> Found:
     """Rows of every section; raises InputError."""
     report = perf_report.parse(part.text)
-    rows = [row for section in report.sections for row in _section_rows(section, labels)]
+    maker = RowMaker(labels, NAME)
+    rows = [row for section in report.sections for row in _section_rows(section, maker)]
     if not any(row.metric == "samples" for row in rows) and report.no_samples:
-        rows.append(_row(labels, "samples", 0.0, "1", source="perf says: the data has no samples"))
+        rows.append(maker.row("samples", 0.0, "1", "perf says: the data has no samples"))
     return Found(tuple(rows), report.warnings, report.command or _note(report))
 
 
@@ -29,31 +29,31 @@ def _note(report: PerfReport) -> str:
     return "no samples" if report.no_samples else ""
 
 
-def _section_rows(section: ReportSection, labels: Labels) -> Iterator[Row]:
+def _section_rows(section: ReportSection, maker: RowMaker) -> Iterator[Row]:
     event = section.event or "event not named"
     if section.samples is not None:
         note = "; rounded by perf" if section.rounded else ""
-        yield _row(labels, "samples", float(section.samples), "1", source=f"{event}{note}")
+        yield maker.row("samples", float(section.samples), "1", source=f"{event}{note}")
     if section.event_count is not None:
         clock = event.split(":")[0].split("/")[0] in _CLOCKS
         value = section.event_count / 1e9 if clock else float(section.event_count)
-        yield _row(
-            labels, section.event or "event count", value, "s" if clock else "1",
+        yield maker.row(
+            section.event or "event count", value, "s" if clock else "1",
             source="event count, approximate",
         )  # fmt: skip
     if section.lost is not None:
-        yield _row(labels, "lost samples", float(section.lost), "1", source=event)
+        yield maker.row("lost samples", float(section.lost), "1", source=event)
     for row in section.rows:
-        yield from _function_rows(row, section, labels)
+        yield from _function_rows(row, section, maker)
     for node in section.nodes:
         path = " > ".join(node.path)
-        yield _row(
-            labels, "call tree", node.percent / 100, "1", scope="function",
+        yield maker.row(
+            "call tree", node.percent / 100, "1", scope="function",
             source=f"{path}; {event}; line {node.line}",
         )  # fmt: skip
 
 
-def _function_rows(row: ReportRow, section: ReportSection, labels: Labels) -> Iterator[Row]:
+def _function_rows(row: ReportRow, section: ReportSection, maker: RowMaker) -> Iterator[Row]:
     named = dict(row.labels)
     symbol = row.symbol or named.get("Source:Line", "")
     module = named.pop("Shared Object", "")
@@ -64,37 +64,9 @@ def _function_rows(row: ReportRow, section: ReportSection, labels: Labels) -> It
     words = [what, section.event, *rest, f"line {row.line}"]
     source = "; ".join(word for word in words if word)
     for title, percent in row.percents.items():
-        yield _row(
-            labels, title, percent / 100, "1", scope="function", thread=thread, source=source
-        )
+        yield maker.row(title, percent / 100, "1", scope="function", thread=thread, source=source)
     for title, count in row.counts.items():
-        yield _row(labels, title, count, "1", scope="function", thread=thread, source=source)
-
-
-def _row(
-    labels: Labels,
-    metric: str,
-    value: float,
-    unit: str,
-    *,
-    source: str,
-    scope: Scope = "process",
-    thread: str | None = None,
-) -> Row:
-    known = math.isfinite(value)
-    return Row(
-        scenario=labels.scenario,
-        variant=labels.variant,
-        collector=NAME,
-        scope=scope,
-        thread=thread,
-        metric=metric,
-        value=value if known else None,
-        unit=unit,
-        status="ok" if known else "out_of_bounds",
-        provenance="measured" if known else "unavailable",
-        source=source if known else f"{source}; perf printed no number",
-    )
+        yield maker.row(title, count, "1", scope="function", thread=thread, source=source)
 
 
 def _starts(line: str) -> object:

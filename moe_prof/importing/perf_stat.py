@@ -1,4 +1,4 @@
-"""``perf stat`` in its three forms; each form is a kind of its own, so that a log may hold several."""
+"""``perf stat`` in its three forms; each is a kind of its own, so that a log may hold several."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ TEXT = Kind(
 )
 JSON = Kind(
     name=NAME,
-    title="perf stat -j",
+    title="perf stat, -j",
     read=_reader(parse_json),
     starts=LOOKS_LIKE.search,
 )
 CSV = Kind(
     name=NAME,
-    title="perf stat -x",
+    title="perf stat, -x",
     read=_reader(parse_csv),
     starts=looks_like_count,
     fits=lambda part: find_separator(_probe(part))[1] > 0,
@@ -80,7 +80,7 @@ FRAGMENT = Kind(
 )
 TABLE = Kind(
     name=NAME,
-    title="perf stat -x, metrics only",
+    title="perf stat, -x, metrics only",
     read=_reader(parse_csv),
     fits=lambda part: bool(table_separator(_probe(part))),
 )

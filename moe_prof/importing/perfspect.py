@@ -61,6 +61,4 @@ def _status(found: PerfspectValue) -> tuple[Status, str]:
     return "ok", ""
 
 
-KIND = Kind(
-    name=NAME, title="PerfSpect metrics CSV", read=read, starts=perfspect_format.is_header
-)
+KIND = Kind(name=NAME, title="PerfSpect metrics CSV", read=read, starts=perfspect_format.is_header)

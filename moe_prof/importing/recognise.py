@@ -34,8 +34,10 @@ def read_text(
         if failures:
             raise failures[0][1]
         raise InputError("no known tool's output was found in it")
-    for kind, error in failures:
-        found.append((kind, Found((), (f"the part of {kind.title} cannot be read: {error}",))))
+    found += [
+        (kind, Found((), (f"the part of {kind.title} cannot be read: {failure}",)))
+        for kind, failure in failures
+    ]
     return found
 
 

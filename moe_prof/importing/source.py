@@ -131,7 +131,7 @@ def line_stream(
     """
     with (
         open_bytes(source) as raw,
-        io.TextIOWrapper(raw, encoding=source.encoding, errors="replace") as text,  # type: ignore[arg-type]
+        io.TextIOWrapper(raw, encoding=source.encoding, errors="replace") as text,
     ):
         yield _lines(source, text, step, remarks)
 
@@ -141,11 +141,14 @@ def open_bytes(source: Source) -> Iterator[IO[bytes]]:
     """The decompressed bytes; the stored file's position is that of the reading."""
     with source.path.open("rb") as stored:
         if source.compression == "gzip":
-            yield gzip.GzipFile(fileobj=stored)  # type: ignore[misc]
+            with gzip.GzipFile(fileobj=stored) as file:
+                yield file  # type: ignore[misc]
         elif source.compression == "xz":
-            yield lzma.LZMAFile(stored)  # type: ignore[misc]
+            with lzma.LZMAFile(stored) as file:
+                yield file
         elif source.compression == "bzip2":
-            yield bz2.BZ2File(stored)  # type: ignore[misc]
+            with bz2.BZ2File(stored) as file:
+                yield file
         else:
             yield stored
 
@@ -211,9 +214,7 @@ def _judged(label: str, path: Path, size: int, start: bytes) -> Source:
         raise InputError(f"{label} holds nothing but blanks: the tool wrote nothing into it")
     refuse_binary(label, head, is_marked=any(head.startswith(mark) for mark, _ in _BOMS))
     encoding = next((name for mark, name in _BOMS if head.startswith(mark)), "")
-    return Source(
-        label, path, size, head, encoding or wide_encoding(head) or "utf-8", compression
-    )
+    return Source(label, path, size, head, encoding or wide_encoding(head) or "utf-8", compression)
 
 
 def _decompressed_head(source: Source) -> bytes:

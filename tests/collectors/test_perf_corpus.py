@@ -12,7 +12,11 @@ from moe_prof.collectors.perf_parse import parse, recognise
 from moe_prof.collectors.perf_reading import Reading, Report
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "corpus"
-INDEX = json.loads((FOLDER / "perf_stat.json").read_text(encoding="utf-8"))
+INDEX = [
+    entry
+    for entry in json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
+    if entry["kind"].startswith(("perf-stat", "perf topdown"))
+]
 CASES = [
     pytest.param(entry["file"], key, value, id=f"{entry['id']}-{key}")
     for entry in INDEX
