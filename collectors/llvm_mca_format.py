@@ -165,15 +165,20 @@ def _parse_text(text: str) -> McaReport:
 def _text_listing(text: str) -> list[McaInstruction]:
     found: list[McaInstruction] = []
     inside = False
-    for line in text.splitlines():
-        if _INFO_HEAD.match(line):
+    column = 0  # where the instructions begin behind their encodings
+    for raw in text.splitlines():
+        if _INFO_HEAD.match(raw):
             inside = True
+            column = raw.index("Instructions:") if "Encodings:" in raw else 0
             continue
         if not inside:
             continue
+        if not raw.strip():
+            break
+        line = f"{raw[:42]:42}{raw[column:]}" if column else raw
         match = _INFO_ROW.match(line)
         if match is None:
-            break
+            continue
         flags = match["flags"].ljust(21)
         rthroughput = match["rthroughput"]
         found.append(
@@ -290,10 +295,12 @@ def read_regions(text: str) -> tuple[McaFigures, ...]:
             name = ""
     if not starts and any(SUMMARY_LINE.match(line) for line in lines):
         starts = [(0, "")]
+    elif not starts and any(_INFO_HEAD.match(line) for line in lines):
+        starts = [(0, name)]  # the summary view was switched off
     ends = [number for number, _ in starts[1:]] + [len(lines)]
     regions = [
         _text_region(lines[start:end], name, start)
-        for (start, name), end in zip(starts, ends, strict=True)
+        for (start, name), end in zip(starts, ends, strict=False)
     ]
     if not any(region.figures or region.listing for region in regions):
         raise InputError("this is no llvm-mca report: it has no 'Iterations:' line")

@@ -35,7 +35,7 @@ RESULT = re.compile(
 )
 SPEEDUP = re.compile(rf".*?\bSpeedup:\s*(?P<value>{_NUMBER})\s*[x×]?\s*$")
 LINE = re.compile(
-    r".*?(?:problem size:\s*num_tokens=|\b(?:Baseline|Optimized) time:\s*[-+0-9ni]"
+    r"[^\"]*?(?:problem size:\s*num_tokens=|\b(?:Baseline|Optimized) time:\s*[-+0-9ni]"
     r"|\bResult is (?:correct|incorrect|wrong|NOT correct)\b|\bSpeedup:\s*[-+0-9ni])"
 )
 _FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

@@ -36,6 +36,7 @@ _VALUE_TITLES = {"overhead", "children", "self", "baseline", "delta", "delta abs
 _COUNT_TITLES = {"samples", "period"}
 _LABELS = ("Command", "Shared Object", "Symbol")
 _GRAPH = re.compile(r"\s*(?:\||--|-{2,}|\.{3}$)")
+_FOLDED = re.compile(r"(?P<number>[0-9]+[.,][0-9]+)% (?P<path>\S.*)")
 _NODE = re.compile(r"[\s|]*?-{1,3}(?P<number>[0-9]+[.,][0-9]+)%--\s?(?P<name>\S.*)")
 _FACTORS = {"": 1, "K": 1000, "M": 1000_000, "G": 1000_000_000}
 _PERCENT = re.compile(r"(?P<number>-?(?:[0-9]+[.,][0-9]+|nan))%")
@@ -141,6 +142,8 @@ def parse(text: str) -> PerfReport:
             _read_comment(line, number, state)
         elif NO_SAMPLES.match(line):
             state.no_samples = True
+        elif state.columns.spans and (chain := _FOLDED.fullmatch(line)):
+            _read_chain(chain, number, state)
         elif ROW.match(line):
             _read_row(line, number, state)
         elif node := _NODE.fullmatch(line):
@@ -222,6 +225,12 @@ def _read_row(line: str, number: int, state: _State) -> None:
     state.section.rows.append(row)
     state.graph_open = True
     state.branch = []
+
+
+def _read_chain(chain: re.Match[str], number: int, state: _State) -> None:
+    """A call chain of ``-g folded``."""
+    path = tuple(name.strip() for name in chain["path"].split(";"))
+    state.section.nodes.append(GraphNode(parse_plain(chain["number"]), path, number))
 
 
 def _read_node(node: re.Match[str], number: int, state: _State) -> None:

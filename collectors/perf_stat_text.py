@@ -48,7 +48,7 @@ HEADER = re.compile(
     r"['\u2018](?P<command>.*?)(?P<end>['\u2019])?\s*(?:\((?P<runs>[0-9]+) runs\))?\s*:?\s*$"
 )
 _HEADER_END = re.compile(r"(?P<command>.*)['\u2019]\s*(?:\((?P<runs>[0-9]+) runs\))?\s*:\s*$")
-INTERVAL_HEADER = re.compile(r"#\s+time(?=\s|$)")
+INTERVAL_HEADER = re.compile(r"#\s+time(?=\s{2}|\s(?:CPU|core|die|socket|node|comm)|\s*$)")
 _FOOTER = re.compile(
     r"\s*(?P<value>[0-9][0-9.,]*)\s*(?:\+-\s*(?P<error>[0-9.,]+|-?nan)\s*)?"
     r"seconds\s+(?P<what>time elapsed|elapsed|user|sys)\b"
@@ -262,8 +262,8 @@ def _read_cells(line: str, start: int, number: int, context: tuple[Place, _State
     cells = text_cells(line, start)
     if cells is None:
         return False
-    if not cells and not place.scope and place.time_s is None:
-        return True
+    if not state.columns or (not cells and not place.scope and place.time_s is None):
+        return True  # nothing could be counted: only the times are printed
     values = place_cells(state.columns, cells)
     if values is None:
         state.warnings.add(number, f"{len(cells)} cells for {len(state.columns)} columns")

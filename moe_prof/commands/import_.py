@@ -16,7 +16,7 @@ from moe_prof import session as sessions
 from moe_prof import toolversions
 from moe_prof.commands.base import EXIT_ERROR, Result, with_trouble
 from moe_prof.commands.options import add_output, split_output
-from moe_prof.errors import InputError, UsageError
+from moe_prof.errors import InputError, MoeProfError, UnavailableError, UsageError
 from moe_prof.importing import load as loading
 from moe_prof.importing import repeats
 from moe_prof.importing.base import Labels
@@ -64,7 +64,7 @@ class ImportCommand:
         add_output(parser)
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
-        """Import; raises InputError when not one file could be read."""
+        """Import; raises InputError or UnavailableError when not one file could be read."""
         folder = split_output(args)
         scenario = scenarios.parse(args.scenario) if args.scenario else None
         if args.files.count(STDIN) > 1:
@@ -74,10 +74,9 @@ class ImportCommand:
             job.load(stack)
             session = job.session
             if session is None:
-                error = InputError(job.failures[0])
                 for failure in job.failures[1:]:
-                    error.add_note(failure)
-                raise error
+                    job.failures[0].add_note(str(failure))
+                raise job.failures[0]
             rows = job.rows()
             session.add(rows)
             session.update(variants=tuple(dict.fromkeys(row.variant for row in rows)))
@@ -90,7 +89,7 @@ class ImportCommand:
             machine=job.machine,
             session=session.folder,
             exit_code=EXIT_ERROR if job.failures else 0,
-            errors=tuple(job.failures),
+            errors=tuple(str(failure) for failure in job.failures),
             remarks=job.remarks(),
         )
         return with_trouble(result, session.trouble)
@@ -106,7 +105,7 @@ class _Job:
     folder: Path | None
     progress: Progress
     files: list[Imported] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
+    failures: list[MoeProfError] = field(default_factory=list)
     session: Session | None = None
     machine: dict[str, object] = field(default_factory=dict)
 
@@ -123,8 +122,8 @@ class _Job:
                         self.session = stack.enter_context(self._create())
                     with self.session.writing():
                         remark = keep(source, self.session.raw, number)
-            except InputError as error:
-                self.failures.append(str(error))
+            except (InputError, UnavailableError) as error:
+                self.failures.append(error)
                 continue
             self.files.append(replace(one, remarks=(*one.remarks, remark)) if remark else one)
 

@@ -32,7 +32,7 @@ def read(part: Part, labels: Labels) -> Found:
 def _region_remarks(region: McaFigures) -> Iterator[str]:
     where = f"line {region.line}: " if region.line else ""
     if not region.figures:
-        yield f"{where}a code region without its summary: it was cut off"
+        yield f"{where}a code region without its summary: it was switched off or cut off"
     unknown = sum(instruction.is_placeholder for instruction in region.listing)
     if unknown:
         yield f"{where}the scheduling model has no data for {unknown} instructions (latency 100)"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from moe_prof.errors import InputError
+from moe_prof.errors import InputError, UnavailableError
+from moe_prof.importing import complaints
 from moe_prof.importing.base import Found, Kind, Labels
 from moe_prof.importing.kinds import KINDS
 from moe_prof.importing.recognise import find_parts, read_text
@@ -41,17 +42,16 @@ def load(source: Source, labels: Labels, step: Callable[[float], None]) -> Impor
     Raises:
         InputError: in one line that names the file: nothing known was found in it, or nothing
             could be read.
+        UnavailableError: a tool says in it why it could not measure.
     """
     remarks: list[str] = []
     try:
         found = _read(source, labels, step, remarks)
-    except InputError as error:
+    except (InputError, UnavailableError) as error:
         text = str(error)
-        if text == "no known tool's output was found in it":
-            raise InputError(f"{source.name}: {text}; known are: {known_titles()}") from error
-        raise InputError(text if text.startswith(source.name) else f"{source.name}: {text}") from (
-            error
-        )
+        if text.startswith(source.name):
+            raise
+        raise type(error)(f"{source.name}: {text}") from error
     rows = tuple(row for _, one in found for row in one.rows)
     remarks += [remark for _, one in found for remark in one.remarks]
     return Imported(
@@ -78,7 +78,17 @@ def _read(
                 return [(kind, kind.stream(lines, labels))]
     lines_read, damage = read_lines(source)
     remarks += damage
-    return read_text(lines_read, KINDS, labels)
+    found = read_text(lines_read, KINDS, labels)
+    if found:
+        return found
+    complaint = complaints.find(lines_read)
+    if complaint is not None:
+        raise complaint
+    first = next((line.strip() for line in lines_read if line.strip()), "")
+    raise InputError(
+        f"no known tool's output was found in it (it begins {first[:40]!r}); known are: "
+        f"{known_titles()}"
+    )
 
 
 def _streamed_kind(source: Source) -> Kind | None:

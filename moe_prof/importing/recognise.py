@@ -16,10 +16,10 @@ from moe_prof.importing.base import Found, Kind, Labels, Part, clean_line
 def read_text(
     lines: Sequence[str], kinds: Sequence[Kind], labels: Labels
 ) -> list[tuple[Kind, Found]]:
-    """Everything that known tools say in a text, in the order of the kinds.
+    """Everything that known tools say in a text, in the order of the kinds; empty if there is none.
 
     Raises:
-        InputError: no tool's output was found, or none could be read.
+        InputError: what was found could not be read.
     """
     cleaned = tuple(clean_line(line).rstrip() for line in lines)
     parts = find_parts(cleaned, kinds)
@@ -30,10 +30,8 @@ def read_text(
             found.append((kind, kind.read(part, labels)))
         except InputError as error:
             failures.append((kind, error))
-    if not found:
-        if failures:
-            raise failures[0][1]
-        raise InputError("no known tool's output was found in it")
+    if failures and not found:
+        raise failures[0][1]
     found += [
         (kind, Found((), (f"the part of {kind.title} cannot be read: {failure}",)))
         for kind, failure in failures

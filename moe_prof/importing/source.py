@@ -28,6 +28,7 @@ STDIN = "-"
 HEAD_BYTES = 1 << 20  # what is looked at to recognise the content
 LARGE_BYTES = 48 << 20  # larger texts are read line by line, where their kind can be
 MAX_TEXT_BYTES = 512 << 20  # of kinds that must be held as a whole
+BufferedBytes = io.BufferedReader | gzip.GzipFile | lzma.LZMAFile | bz2.BZ2File
 _LINES_PER_STEP = 1 << 16
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
@@ -110,7 +111,7 @@ def read_lines(source: Source) -> tuple[list[str], list[str]]:
     pieces: list[bytes] = []
     try:
         with open_bytes(source) as file:
-            while piece := file.read(1 << 20):
+            while piece := file.read1(1 << 20):  # what is there before the damage, if any
                 pieces.append(piece)
     except _BROKEN as error:
         remarks.append(_damage(source, error))
@@ -137,12 +138,12 @@ def line_stream(
 
 
 @contextmanager
-def open_bytes(source: Source) -> Iterator[IO[bytes]]:
+def open_bytes(source: Source) -> Iterator[BufferedBytes]:
     """The decompressed bytes; the stored file's position is that of the reading."""
     with source.path.open("rb") as stored:
         if source.compression == "gzip":
             with gzip.GzipFile(fileobj=stored) as file:
-                yield file  # type: ignore[misc]
+                yield file
         elif source.compression == "xz":
             with lzma.LZMAFile(stored) as file:
                 yield file
@@ -221,7 +222,7 @@ def _decompressed_head(source: Source) -> bytes:
     head, damage = b"", "it holds nothing"
     try:
         with open_bytes(source) as file:
-            while len(head) < HEAD_BYTES and (piece := file.read(1 << 14)):
+            while len(head) < HEAD_BYTES and (piece := file.read1(1 << 14)):
                 head += piece
     except _BROKEN as error:
         damage = str(error)

@@ -109,9 +109,11 @@ def value_of(rows: list[Row], name: str, key: str) -> object:
             "source"
         ].rpartition("called ")[2],
         ("H05.txt", "cycles"): lambda: one(rows, metric="Total Cycles")["value"],
-        ("B10.txt", "verdict"): lambda: "ambiguous: refuse or repair, advise LC_ALL=C"
-        if "LC_ALL=C" in ran(name).err
-        else ran(name).err,
+        ("B10.txt", "verdict"): lambda: (
+            "ambiguous: refuse or repair, advise LC_ALL=C"
+            if "LC_ALL=C" in ran(name).err
+            else ran(name).err
+        ),
     }
     if (name, key) in special:
         return special[name, key]()
