@@ -1,4 +1,4 @@
-"""``import`` on every recorded or reconstructed output: each listed value must be among its rows."""
+"""``import`` on every recorded or reconstructed output: each listed value is among its rows."""
 
 from __future__ import annotations
 
