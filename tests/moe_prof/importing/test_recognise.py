@@ -27,10 +27,14 @@ Each sample counts as 0.01 seconds.
  75.00      0.03     0.03       10     3.00     3.00  gemm
  25.00      0.04     0.01                             main
 """
-MCA = "Iterations:        100\nInstructions:      500\nTotal Cycles:      250\nIPC:               2.00\n"
-CSV = (
-    "12.50,msec,task-clock,12500000,100.00,0.990,CPUs utilized\n77,,page-faults,12500000,100.00,,\n"
-)
+MCA = """\
+Iterations:        100
+Instructions:      500
+Total Cycles:      250
+IPC:               2.00
+"""
+TASK_CLOCK = "12.50,msec,task-clock,12500000,100.00,0.990,CPUs utilized\n"
+PAGE_FAULTS = "77,,page-faults,12500000,100.00,,\n"
 
 
 def test_a_log_with_five_tools(tmp_path: Path) -> None:
@@ -50,9 +54,7 @@ def test_a_log_with_five_tools(tmp_path: Path) -> None:
 def test_bench_lines_around_counters(tmp_path: Path) -> None:
     """The lines may stand before, between and behind counters that have no title line."""
     head, tail = BENCH.split("Optimized", 1)
-    found = read_text(
-        tmp_path, f"{head}{CSV.splitlines()[0]}\nOptimized{tail}{CSV.splitlines()[1]}\n"
-    )
+    found = read_text(tmp_path, f"{head}{TASK_CLOCK}Optimized{tail}{PAGE_FAULTS}")
     rows = values(found.rows)
 
     assert (rows["Optimized time"], rows["task-clock"], rows["page-faults"]) == (0.125, 0.0125, 77)
@@ -90,7 +92,7 @@ def test_a_damaged_part_keeps_the_rest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["hello world\n", "a,b,c\n1,2,3\n", "{}", "[1, 2]", '{"a": 1}', "Traceback (most recent call)\n",
+    ["hello world\n", "a,b,c\n1,2,3\n", "{}", "[1, 2]", '{"a": 1}', "Traceback (recent)\n",
      "x" * 100_000, "# just\n# comments\n", "2024-01-01 12:00:00,123 INFO started\n",
      "name value\nfoo 12\nbar 13\n"],
 )  # fmt: skip
@@ -134,5 +136,5 @@ def test_table_of_kinds() -> None:
 
 def test_compressed_name_in_message(tmp_path: Path) -> None:
     """The file's own name begins the message, whatever it is called."""
-    with pytest.raises(InputError, match="zz top.log"):
+    with pytest.raises(InputError, match=r"zz top\.log"):
         read_bytes(tmp_path, b"nothing to see\n", "zz top.log")
