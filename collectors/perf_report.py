@@ -26,7 +26,7 @@ EVENT_COUNT = re.compile(r"#\s*Event count \(approx\.\):\s*(?P<number>[0-9]+)")
 LOST = re.compile(r"#\s*Total Lost Samples:\s*(?P<number>[0-9]+)")
 PREAMBLE = re.compile(r"# To display the perf\.data header info")
 ROW = re.compile(r"\s*(?:-?[0-9]+[.,][0-9]+%|-?nan%)(?=\s|[,;|:]|$)")
-FULL_ROW = re.compile(r"\s+[0-9]+\.[0-9]+%\s.*\[[.kgHu]\]\s+\S")
+FULL_ROW = re.compile(r"\s*[0-9]+\.[0-9]+%\s.*\[[.kgHu]\]\s+\S")
 
 _COMMAND = re.compile(r"#\s*cmdline\s*:\s*(?P<command>.+)")
 _DOTS = re.compile(r"#(?:\s+\.{3,})+\s*$")

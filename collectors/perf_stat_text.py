@@ -315,6 +315,8 @@ def _with_value(reading: Reading, printed: str, marks: Marks) -> Reading:
         return replace(reading, status=status)  # type: ignore[arg-type]
     value = finite(parse_grouped(printed))
     running = 100.0 if marks.running_pct is None else marks.running_pct
+    if value == 0 and running == 0:
+        return replace(reading, status="not_counted")  # the counter never ran: this 0 is no count
     return replace(
         reading,
         value=value,

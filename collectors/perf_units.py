@@ -26,6 +26,8 @@ _SCALES: dict[str, tuple[float, float, str]] = {
     "%": (1, 1e2, COUNT), "C": (1, 1, "C"),
     "MB/s": (1e6, 1, "bytes/s"), "GB/s": (1e9, 1, "bytes/s"), "MiB/s": (2**20, 1, "bytes/s"),
 }  # fmt: skip
+_PLAIN_COUNTS = ("CPUs", "instructions")  # what new versions print as the unit of a ratio
+_CYCLES_IDLE = re.compile(r"%?\s*(?P<end>frontend|backend)\s+cycles idle")
 _RATE = re.compile(r"(?P<letter>[KMG]?)(?P<what>[A-Za-z_]*)\s*/sec")
 _RATE_FACTORS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _UNIT_AND_NAME = re.compile(r"(?P<unit>\S+(?: \S+)*?)\s{2,}(?P<name>\S.*)")
@@ -49,6 +51,9 @@ def is_unit(text: str) -> bool:
 def split_metric(text: str) -> MetricName:
     """``%  tma_retiring`` gives (tma_retiring, %); ``K/sec`` gives ("", K/sec)."""
     stripped = text.strip()
+    idle = _CYCLES_IDLE.fullmatch(stripped)
+    if idle:
+        return MetricName(f"{idle['end']} cycles idle", "%")
     pair = _UNIT_AND_NAME.fullmatch(stripped)
     if pair:
         return MetricName(pair["name"], pair["unit"])
@@ -63,6 +68,8 @@ def split_metric(text: str) -> MetricName:
 
 def to_base(value: float, unit: str) -> tuple[float, str]:
     """The value in base units (s, bytes, Hz, J, 1/s, a fraction) and the unit's name."""
+    if unit in _PLAIN_COUNTS:
+        return value, COUNT
     if unit in _SCALES:
         multiplier, divisor, base = _SCALES[unit]
         return value * multiplier / divisor, base

@@ -1,4 +1,4 @@
-"""Reading toplev's CSV (pmu-tools): a pure parser, text in, values out.
+"""Reading toplev's output (pmu-tools), CSV above all: a pure parser, text in, values out.
 
     [Timestamp] [CPUs] Area Value Unit Description Sample Stddev Multiplex Bottleneck [Idle]
 
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from moe_prof.collectors.perf_numbers import parse_plain
 from moe_prof.collectors.perf_reading import Warnings, finite
+from moe_prof.collectors.toplev_text import NUMBER, PLACE, TextValue, read_line
 from moe_prof.errors import InputError
 
 SEPARATORS = (",", ";", "\t", "|", ":")
@@ -25,11 +26,8 @@ COMMENT = re.compile(r'"?#\s+(?P<version>\S*\d\S*)\s+on\s+(?P<cpu>.+?)"?[,;|\t]*
 _TITLES = ("Timestamp", "CPUs", "Area", "Value", "Unit", "Description", "Sample", "Stddev",
            "Multiplex", "Bottleneck", "Idle")  # fmt: skip
 _TIME = re.compile(r"[0-9]+(?:[.,][0-9]+)?|SUMMARY")
-_PLACE = re.compile(
-    r"(?:cpu_\w+-)?(?:CPU\s?[0-9]+|S[0-9]+(?:-D?[CDT0-9-]+)?|C[0-9]+(?:-T[0-9]+)?|T[0-9]+|N[0-9]+)"
-)
+_PLACE = re.compile(PLACE)
 _NODE = re.compile(r"[A-Za-z][\w.:/-]*(?: [\w.:/-]+)*")
-_NUMBER = r"[+-]?(?:[0-9]+(?:[.,][0-9]+)*|nan|inf)(?:[eE][+-]?[0-9]+)?"
 _UNIT = re.compile(
     r"(?:%|% .*|.*(?:Metric|Count|Clocks?|Slots|Seconds|seconds|GHz|/ ?sec|Uops|Nanoseconds|Ratio)"
     r".*)(?:\s*[<?])?"
@@ -109,6 +107,10 @@ def parse(text: str) -> ToplevReport:
         elif is_header(line):
             separator = _header_separator(line)
             titles = tuple(_split(line, separator))
+        elif not titles and (text_value := read_line(line)) is not None:
+            values.append(_from_text(text_value, number))
+        elif line.startswith("\t") or not (separator or _row_separator(line)):
+            continue  # descriptions and advice in the text for people
         else:
             separator = separator or _row_separator(line)
             found = _read(_split(line, separator), titles, number) if separator else None
@@ -117,8 +119,23 @@ def parse(text: str) -> ToplevReport:
             else:
                 values += found
     if not values and not titles:
-        raise InputError("this is no CSV of toplev: no line has its titles or its columns")
+        raise InputError("this is no output of toplev: no line has its titles or its columns")
     return ToplevReport(tuple(values), version, warnings.result())
+
+
+def _from_text(found: TextValue, number: int) -> ToplevValue:
+    return ToplevValue(
+        name=found.name,
+        value=found.value,
+        unit=found.unit,
+        time_s=found.time_s,
+        cpu=found.cpu,
+        below=found.below,
+        stddev=found.stddev,
+        multiplex_pct=found.multiplex_pct,
+        bottleneck=found.bottleneck,
+        line=number,
+    )
 
 
 def _read(cells: Sequence[str], titles: Sequence[str], number: int) -> list[ToplevValue] | None:
@@ -205,7 +222,7 @@ def _row_shape(cells: Sequence[str]) -> int | None:
     if len(cells) < first + 3 or not _NODE.fullmatch(cells[first]):
         return None
     number, unit = cells[first + 1], cells[first + 2]
-    if not re.fullmatch(_NUMBER, number) or not _UNIT.fullmatch(unit):
+    if not re.fullmatch(NUMBER, number) or not _UNIT.fullmatch(unit):
         return None
     return first
 

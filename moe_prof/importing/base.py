@@ -142,8 +142,9 @@ class Remarks:
 
 
 def clean_line(line: str) -> str:
-    """The line without colour codes and other commands to a terminal."""
-    return _ESCAPES.sub("", line) if "\x1b" in line else line
+    """The line without colour codes, other commands to a terminal and its echo of Ctrl-C."""
+    plain = _ESCAPES.sub("", line) if "\x1b" in line else line
+    return f"  {plain[2:]}" if plain.startswith("^C") else plain
 
 
 def shown(line: str) -> str:

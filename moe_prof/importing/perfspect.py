@@ -7,6 +7,7 @@ import math
 from moe_prof.collectors import perfspect_format
 from moe_prof.collectors.perf_units import to_base
 from moe_prof.collectors.perfspect_format import PerfspectValue
+from moe_prof.importing import plausible
 from moe_prof.importing.base import Found, Kind, Labels, Part
 from moe_prof.rows import Row, Status
 
@@ -16,7 +17,8 @@ NAME = "perfspect"
 def read(part: Part, labels: Labels) -> Found:
     """Rows of every value; raises InputError."""
     report = perfspect_format.parse(part.text)
-    return Found(tuple(_row(value, labels) for value in report.values), report.warnings)
+    rows = [_row(value, labels) for value in report.values]
+    return Found(plausible.checked(rows), report.warnings)
 
 
 def _row(found: PerfspectValue, labels: Labels) -> Row:

@@ -7,10 +7,17 @@ first, wherever they stand. A text without any such line is asked from each kind
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from moe_prof.errors import InputError
 from moe_prof.importing.base import Found, Kind, Labels, Part, clean_line
+
+# quoted mail, mpirun --tag-output, srun --label
+_MARGINS = (
+    re.compile(r">(?: |$)"), re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?"), re.compile(r"\s?\d+: "),
+)  # fmt: skip
+_MARGIN_LINES = 5000
 
 
 def read_text(
@@ -21,7 +28,7 @@ def read_text(
     Raises:
         InputError: what was found could not be read.
     """
-    cleaned = tuple(clean_line(line).rstrip() for line in lines)
+    cleaned = _without_margin(tuple(clean_line(line).rstrip() for line in lines))
     parts = find_parts(cleaned, kinds)
     found: list[tuple[Kind, Found]] = []
     failures: list[tuple[Kind, InputError]] = []
@@ -37,6 +44,17 @@ def read_text(
         for kind, failure in failures
     ]
     return found
+
+
+def _without_margin(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines without what stands before each of them: a quote's mark, a number, blanks."""
+    filled = [line for line in lines[:_MARGIN_LINES] if line.strip()]
+    for margin in _MARGINS:
+        if len(filled) > 1 and all(margin.match(line) for line in filled):
+            lines = tuple(margin.sub("", line, count=1) for line in lines)
+            filled = [margin.sub("", line, count=1) for line in filled]
+    blanks = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
+    return tuple(line[blanks:] for line in lines) if blanks else lines
 
 
 def find_parts(lines: tuple[str, ...], kinds: Sequence[Kind]) -> list[tuple[Kind, Part]]:

@@ -7,6 +7,7 @@ import re
 from moe_prof.collectors import toplev_format
 from moe_prof.collectors.perf_units import to_base
 from moe_prof.collectors.toplev_format import ToplevValue
+from moe_prof.importing import plausible
 from moe_prof.importing.base import Found, Kind, Labels, Part
 from moe_prof.rows import Row, Status
 
@@ -14,6 +15,7 @@ NAME = "toplev"
 _SLOTS = re.compile(r"%\s*(?:of\s+)?(?:Slots|Ops)", re.IGNORECASE)
 _UNITS = {"Nanoseconds": "ns", "Seconds": "s", "GHz": "GHz", "GB / sec": "GB/s", "GB/sec": "GB/s",
           "MB/sec": "MB/s"}  # fmt: skip
+_SLOT_LINE = re.compile(r".*\s[A-Z]\w*_Bound(?:\.\w+)*:?\s+(?:% |[0-9.]+ .*%)")
 _ROWS_WANTED = 2
 
 
@@ -22,7 +24,7 @@ def read(part: Part, labels: Labels) -> Found:
     report = toplev_format.parse(part.text)
     starts = _starts_of_intervals(report.values)
     rows = tuple(_row(value, starts, labels) for value in report.values)
-    return Found(rows, report.warnings, report.version)
+    return Found(plausible.checked(rows), report.warnings, report.version)
 
 
 def _row(found: ToplevValue, starts: dict[float, float], labels: Labels) -> Row:
@@ -82,7 +84,8 @@ def _starts(line: str) -> object:
 
 def _fits(part: Part) -> bool:
     filled = [line for _, line in part.filled][:200]
-    return sum(toplev_format.is_row(line) for line in filled) >= min(_ROWS_WANTED, len(filled))
+    rows = sum(toplev_format.is_row(line) or _SLOT_LINE.match(line) is not None for line in filled)
+    return rows >= min(_ROWS_WANTED, len(filled))
 
 
-KIND = Kind(name=NAME, title="toplev CSV", read=read, starts=_starts, fits=_fits)
+KIND = Kind(name=NAME, title="toplev (CSV and text)", read=read, starts=_starts, fits=_fits)
