@@ -21,7 +21,9 @@ _NUMBER = r"-?\d+[.,]\d+|-?nan"
 _UNITS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "Ks": 1e3, "Ms": 1e6,
           "Gs": 1e9, "Ts": 1e12}  # fmt: skip
 
-_SAMPLE = re.compile(r"Each sample counts as (?P<value>\S+) (?P<unit>.*?)\.?")
+_SAMPLE = re.compile(
+    r"Each sample counts as (?P<value>\d+(?:[.,]\d+)?(?:e-?\d+)?) (?P<unit>.*?)\.?"
+)
 _FLAT_HEADER = re.compile(r"time\s+(?P<unit>\S+)\s+\S+\s+calls\s+(?:(?P<per>\w+)/call\s+)?.*name")
 _FLAT = re.compile(
     rf"\s*(?P<percent>{_NUMBER})\s+(?P<sum>{_NUMBER})\s+(?P<self>{_NUMBER})\s+"
@@ -167,15 +169,12 @@ class _Reader:
     def _flat(self, number: int, line: str) -> None:
         if not line.strip():
             return
-        if line.lstrip().startswith(("%", "\f")):  # the explanation below the table
+        if line.lstrip(" \t").startswith(("%", "\f", "Call graph", "granularity:")):  # below it
             self.part = ""
             return
         match = _FLAT.fullmatch(line)
         if match is None:
-            if re.match(r"\s*-?\d", line):
-                self._damage(number, line)
-            else:
-                self.part = ""
+            self._damage(number, line)
             return
         name, cycle = _split_cycle(match["name"].strip())
         self.total_s = max(self.total_s, _float(match["sum"]) or 0.0)

@@ -265,7 +265,7 @@ class McaFigures:
 
 SUMMARY_LINE = re.compile(
     r"(?P<name>Iterations|Instructions|Total Cycles|Total uOps|Dispatch Width|uOps Per Cycle|IPC"
-    r"|Block RThroughput):\s+(?P<value>[\d.]+)\s*$"
+    r"|Block RThroughput):\s+(?P<value>[0-9]+(?:\.[0-9]+)?)\s*$"
 )
 REGION_LINE = re.compile(r"\[\d+\] Code Region(?: - (?P<name>.*))?\s*$")
 _JSON_NAMES = {
@@ -311,7 +311,7 @@ def _text_region(lines: list[str], name: str, start: int) -> McaFigures:
     figures: dict[str, float] = {}
     for line in lines:
         match = SUMMARY_LINE.match(line)
-        if match and match["name"] not in figures and match["value"].count(".") <= 1:
+        if match and match["name"] not in figures:
             figures[match["name"]] = float(match["value"])
     text = "\n".join(lines)
     return McaFigures(name, figures, tuple(_text_listing(text)), _pressure(lines), start + 1)

@@ -194,6 +194,8 @@ def count_status(value: float | None, running_pct: float | None) -> Status:
     """Status of a count that perf printed as a number."""
     if value is None or math.isnan(value) or value < 0:
         return "out_of_bounds"
+    if running_pct is not None and running_pct > 100:
+        return "out_of_bounds"
     if running_pct is not None and running_pct < 100:
         return "multiplexed"
     return "ok"

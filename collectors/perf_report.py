@@ -22,6 +22,9 @@ SAMPLES = re.compile(
     r"#\s*Samples:\s*(?P<number>[0-9][0-9.,]*)\s*(?P<unit>[KMG]?)\s+of events?\s+"
     r"(?P<quote>[`'\"]?)(?P<event>.*?)(?P=quote)(?:,\s*(?:Thread|DSO|UID|Socket|[0-9]+ Hz).*)?$"
 )
+OLD_SAMPLES = re.compile(
+    r"#\s*Events:\s*(?P<number>[0-9][0-9.,]*)\s*(?P<unit>[KMG]?)\s+(?P<event>\S.*?)\s*$"
+)
 EVENT_COUNT = re.compile(r"#\s*Event count \(approx\.\):\s*(?P<number>[0-9]+)")
 LOST = re.compile(r"#\s*Total Lost Samples:\s*(?P<number>[0-9]+)")
 PREAMBLE = re.compile(r"# To display the perf\.data header info")
@@ -158,7 +161,8 @@ def parse(text: str) -> PerfReport:
 
 
 def _read_comment(line: str, number: int, state: _State) -> None:
-    samples, count, lost = SAMPLES.match(line), EVENT_COUNT.match(line), LOST.match(line)
+    samples = SAMPLES.match(line) or OLD_SAMPLES.match(line)
+    count, lost = EVENT_COUNT.match(line), LOST.match(line)
     if samples:
         state.sections.append(
             ReportSection(
@@ -218,7 +222,10 @@ def _read_row(line: str, number: int, state: _State) -> None:
         cells = [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
         pairs = list(zip(columns.titles, cells, strict=True))
     else:
-        pairs = _guessed(line, columns.titles)
+        titles = columns.titles or tuple(
+            re.split(r"\s{2,}", state.titles_line.lstrip("# ").rstrip())
+        )
+        pairs = _guessed(line, titles)
     row = _row(pairs, state.section.event, number)
     if not any(row.labels.values()):
         state.warnings.add(number, "a row without a name: it was cut off")
@@ -262,7 +269,7 @@ def _row(pairs: Sequence[tuple[str, str]], events: str, number: int) -> ReportRo
                 }
         elif title.lower() in _COUNT_TITLES and re.fullmatch(r"[0-9]+", cell):
             counts[title] = float(cell)
-        else:
+        elif title.lower() not in _VALUE_TITLES:
             labels[title] = cell
     return ReportRow(percents, counts, labels, number)
 

@@ -80,7 +80,11 @@ class _Maker:
             stddev = self._deviation(reading, value)
         source = _MISSING.get(reading.status, "") if missing else self._source(reading)
         if reading.status == "out_of_bounds" and not missing:
-            source = f"{source}; a negative count is impossible"
+            negative = reading.value is not None and reading.value < 0
+            why = (
+                "a negative count" if negative else f"counting {reading.running_pct} % of the time"
+            )
+            source = f"{source}; {why} is impossible"
         return replace(
             self._row(reading),
             metric=reading.event,
@@ -132,7 +136,7 @@ class _Maker:
             metric=ratio.metric,
             value=ratio.value,
             unit="1",
-            mux_pct=ratio.running_pct,
+            mux_pct=_share(ratio.running_pct),
             status=ratio.status,
             provenance="measured" if ratio.value is not None else "unavailable",
             source=ratio.note,
@@ -164,7 +168,7 @@ class _Maker:
             if value is None:
                 continue
             stddev = block.elapsed_error_s if name == "time_elapsed" else None
-            runs = block.runs if stddev is not None else None
+            runs = block.runs or None if stddev is not None else None
             found.append(
                 replace(
                     template,
@@ -199,11 +203,11 @@ class _Maker:
             metric="",
             value=None,
             unit="1",
-            mux_pct=reading.running_pct,
+            mux_pct=_share(reading.running_pct),
         )
 
     def _runs(self, reading: Reading) -> int | None:
-        return self._blocks[reading.block].runs or self.labels.runs
+        return self._blocks[reading.block].runs or self.labels.runs or None
 
     def _deviation(self, reading: Reading, value: float) -> float | None:
         runs = self._runs(reading)
@@ -218,6 +222,10 @@ class _Maker:
         if reading.status == "multiplexed" and reading.running_pct is not None:
             words.append(f"scaled by perf from {reading.running_pct:g} % of the time")
         return "; ".join(words)
+
+
+def _share(percent: float | None) -> float | None:
+    return None if percent is None else min(100.0, max(0.0, percent))
 
 
 def _totals(report: Report) -> list[Reading]:

@@ -17,6 +17,7 @@ family 19h model 11h and for 1Ah, "Pipeline utilization", as in perf's ``amdzen4
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -51,6 +52,9 @@ _COUNTERPARTS: dict[str, str] = {
     "backend_bound_memory": "Backend_Bound.Memory_Bound",
     "backend_bound_cpu": "Backend_Bound.Core_Bound",
 }  # fmt: skip
+_DISPATCH_MASK = re.compile(
+    r"de_no_dispatch_per_slot\.no_ops_from_frontend,cmask=(?P<width>0x[0-9a-f]{1,2}|[1-9]\d?)"
+)
 _ORDER = tuple(dict.fromkeys(_COUNTERPARTS.values()))
 
 _Counts = Mapping[str, Reading]
@@ -237,8 +241,9 @@ def _from_dispatch(counts: _Counts, slots_per_cycle: int | None) -> list[Node]:
 
 def _dispatch_width(counts: _Counts) -> int | None:
     for name in counts:
-        if name.startswith("de_no_dispatch_per_slot.no_ops_from_frontend,cmask="):
-            return int(name.rpartition("=")[2], 0)
+        found = _DISPATCH_MASK.fullmatch(name)
+        if found:
+            return int(found["width"], 0)
     if "bp_redirects.resync" in counts:
         return 8
     return 6 if "resyncs_or_nc_redirects" in counts else None

@@ -73,6 +73,7 @@ def _starts(line: str) -> object:
     return (
         perf_report.PREAMBLE.match(line)
         or perf_report.SAMPLES.match(line)
+        or perf_report.OLD_SAMPLES.match(line)
         or perf_report.NO_SAMPLES.match(line)
         or _TITLES.match(line)
     )

@@ -17,6 +17,7 @@ from moe_prof.importing.base import Found, Kind, Labels, Part, clean_line
 _MARGINS = (
     re.compile(r">(?: |$)"), re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?"), re.compile(r"\s?\d+: "),
 )  # fmt: skip
+UNEXPECTED = "damaged in a way that was not foreseen; please report it with the file"
 _MARGIN_LINES = 5000
 
 
@@ -37,6 +38,8 @@ def read_text(
             found.append((kind, kind.read(part, labels)))
         except InputError as error:
             failures.append((kind, error))
+        except (ArithmeticError, LookupError, RecursionError, ValueError) as error:
+            failures.append((kind, InputError(f"{UNEXPECTED} ({type(error).__name__}: {error})")))
     if failures and not found:
         raise failures[0][1]
     found += [

@@ -132,7 +132,7 @@ def _thread(sample: ScriptSample) -> str:
 def _is_folded(part: Part) -> bool:
     lines = [line for _, line in part.filled if not line.startswith("#")][:_PROBE_LINES]
     good = sum(bool(_STACK.match(line)) for line in lines)
-    return any(";" in line for line in lines) and good > 0.6 * len(lines)
+    return any(";" in line for line in lines) and good > 0.4 * len(lines)
 
 
 def _has_samples(part: Part) -> bool:
