@@ -24,6 +24,7 @@ _EVENT = r"(?P<event>(?=\S*[A-Za-z])\S+?):(?=\s|$)(?P<rest>.*)"
 _WHO = r"(?P<comm>\S.*?)\s+(?:(?P<pid>-?\d+)/\s*)?(?P<tid>-?\d+)\s+(?:\[(?P<cpu>\d+)\]\s+)?"
 _FLAGS = r"(?:(?=\S*[.A-Za-z])[.\w]{2,8}\s+)?"
 _TIMED = re.compile(rf"{_WHO}{_FLAGS}(?P<time>\d+\.\d+):\s+(?:(?P<period>\d+)\s+)?{_EVENT}")
+_TIME = re.compile(r"\d\.\d+:\s")  # a cheap look before the dear one
 _TIMELESS = re.compile(rf"{_WHO}(?:(?P<period>\d+)\s+)?{_EVENT}")
 _RECORD = re.compile(r"PERF_RECORD_\w+")
 _FRAME = re.compile(r"\s*(?P<ip>[0-9a-fA-F]+)(?:\s+(?P<rest>\S.*?))?\s*")
@@ -197,7 +198,7 @@ def _frame(line: str) -> ScriptFrame | None:
     match = _FRAME.fullmatch(line)
     if match is None:
         return None
-    if len(line) <= _HEADER_MOST and _TIMED.fullmatch(line.strip()):
+    if len(line) <= _HEADER_MOST and _TIME.search(line) and _TIMED.fullmatch(line.strip()):
         return None
     rest, dso, inlined = match["rest"] or "", None, False
     if rest.endswith(_INLINED):
@@ -218,6 +219,9 @@ def _frame(line: str) -> ScriptFrame | None:
 
 def _split_dso(text: str) -> tuple[str, str]:
     """The file in the last parentheses, which may hold parentheses itself: ``(lib (deleted))``."""
+    last = text.rfind("(")
+    if 0 <= last and text.find(")", last) == len(text) - 1 and not text.endswith("))"):
+        return text[:last].rstrip(), text[last + 1 : -1]
     depth = 0
     for index in range(len(text) - 1, -1, -1):
         depth += {")": 1, "(": -1}.get(text[index], 0)
