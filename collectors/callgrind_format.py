@@ -47,6 +47,17 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Site:
+    """A place in a function: file and line of the source (that of inlined code, where it is), and
+    the address in the object file, None without --dump-instr=yes."""
+
+    function: FunctionKey
+    file: str
+    line: int | None
+    address: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class InstructionCost:
     """One instruction: the function it was executed in and its self cost per event."""
 
@@ -69,6 +80,8 @@ class CallgrindProfile:
         instructions: self cost by (object, address); empty without --dump-instr=yes. Addresses are
             those of the object file, not of the process.
         calls: call edges with inclusive cost.
+        sites: self cost by place, the finest that the file has.
+        call_sites: inclusive cost of calls by the place of the call and the callee.
         header: other header lines by key (creator, cmd, pid; ``desc`` lines under their own key).
         parts: number of threads and dumps in the file.
     """
@@ -84,6 +97,8 @@ class CallgrindProfile:
     calls: tuple[Call, ...]
     header: Mapping[str, str]
     parts: int
+    sites: Mapping[Site, tuple[int, ...]] = field(default_factory=dict)
+    call_sites: Mapping[tuple[Site, FunctionKey], tuple[int, ...]] = field(default_factory=dict)
 
     def self_cost(self, event: str) -> dict[FunctionKey, int]:
         """Self cost of every function for one event, largest first."""
@@ -157,6 +172,8 @@ class _Reader:
     calls: dict[tuple[FunctionKey, FunctionKey], tuple[list[int], list[int]]] = field(
         default_factory=dict
     )
+    sites: dict[Site, list[int]] = field(default_factory=dict)
+    call_sites: dict[tuple[Site, FunctionKey], list[int]] = field(default_factory=dict)
     header: dict[str, str] = field(default_factory=dict)
     summaries: list[list[int]] = field(default_factory=list)
     totals: list[list[int]] = field(default_factory=list)
@@ -258,6 +275,7 @@ class _Reader:
         self.seen_cost = True
         key = self._caller()
         _add(self.functions.setdefault(key, [0] * len(self.events)), cost)
+        _add(self.sites.setdefault(self._site(key), [0] * len(self.events)), cost)
         if "instr" in self.position_names:
             address = self.positions[self.position_names.index("instr")]
             place = (self.current["object"], address)
@@ -281,6 +299,8 @@ class _Reader:
         counter, sums = self.calls.setdefault((caller, callee), ([0], [0] * len(self.events)))
         counter[0] += count
         _add(sums, cost)
+        place = (self._site(caller), callee)
+        _add(self.call_sites.setdefault(place, [0] * len(self.events)), cost)
         self.callee = {}
         self.pending_calls = None
 
@@ -291,6 +311,10 @@ class _Reader:
             raise _MalformedError(f"{' '.join(words)[:60]!r} is not a list of costs")
         values = [0 if word == "." else _number(word) for word in words]
         return values + [0] * (len(self.events) - len(values))
+
+    def _site(self, function: FunctionKey) -> Site:
+        found = dict(zip(self.position_names, self.positions, strict=True))
+        return Site(function, self.current["file"], found.get("line"), found.get("instr"))
 
     def _caller(self) -> FunctionKey:
         return FunctionKey(self.current["object"], self.start_file, self.current["function"])
@@ -323,6 +347,8 @@ class _Reader:
             ),
             header=self.header,
             parts=self.parts,
+            sites={site: tuple(cost) for site, cost in self.sites.items()},
+            call_sites={place: tuple(cost) for place, cost in self.call_sites.items()},
         )
 
     def _named(self, cost: list[int]) -> dict[str, int]:

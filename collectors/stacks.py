@@ -58,6 +58,7 @@ class Stack:
         samples: how many samples make up the weight, 0 where there are none (call graphs).
         thread: label of the thread, "" when not known.
         phase: the forward's step, "" when not known.
+        waiting: the thread waited for others here instead of working.
     """
 
     frames: tuple[Frame, ...]
@@ -65,6 +66,7 @@ class Stack:
     samples: int = 1
     thread: str = ""
     phase: str = ""
+    waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,14 @@ class Profile:
 
 def merged(stacks: Iterable[Stack]) -> tuple[Stack, ...]:
     """Equal stacks of a thread and phase added up, in the order of their first appearance."""
-    sums: dict[tuple[tuple[Frame, ...], str, str], list[float]] = {}
+    sums: dict[Stack, list[float]] = {}
     for stack in stacks:
-        entry = sums.setdefault((stack.frames, stack.thread, stack.phase), [0.0, 0])
+        entry = sums.setdefault(replace(stack, weight=0.0, samples=0), [0.0, 0])
         entry[0] += stack.weight
         entry[1] += stack.samples
     return tuple(
-        Stack(frames, weight, int(samples), thread, phase)
-        for (frames, thread, phase), (weight, samples) in sums.items()
+        replace(stack, weight=weight, samples=int(samples))
+        for stack, (weight, samples) in sums.items()
     )
 
 

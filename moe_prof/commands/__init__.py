@@ -4,10 +4,11 @@ from moe_prof.commands.base import Command
 from moe_prof.commands.bench import Bench
 from moe_prof.commands.counters import CountersCommand
 from moe_prof.commands.doctor import Doctor
+from moe_prof.commands.hotspots import HotspotsCommand
 from moe_prof.commands.import_ import ImportCommand
 from moe_prof.commands.list import List
 from moe_prof.commands.topdown import Topdown
 
 COMMANDS: tuple[Command, ...] = (
-    Topdown(), CountersCommand(), Bench(), ImportCommand(), List(), Doctor(),
+    Topdown(), CountersCommand(), HotspotsCommand(), Bench(), ImportCommand(), List(), Doctor(),
 )  # fmt: skip

@@ -15,6 +15,7 @@ import pytest
 
 from moe_prof.collectors import perf_stat
 from moe_prof.collectors.perf_stat import Control, argv
+from moe_prof.collectors.workload import WorkloadStatus
 from moe_prof.errors import ToolError, UnavailableError, WorkloadError
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "perf"
@@ -89,7 +90,7 @@ def test_region_is_counted_and_raw_files_are_kept(perf: str, tmp_path: Path) -> 
         "stderr": "perf_stat.stderr",
         "status": "perf_stat.status",
     }
-    assert perf_stat.workload_status(result) == perf_stat.WorkloadStatus(0)
+    assert perf_stat.workload_status(result) == WorkloadStatus(0)
 
 
 def test_exact_command_is_kept(perf: str, tmp_path: Path) -> None:

@@ -1,0 +1,244 @@
+"""``hotspots``: where the forward's time goes, by function, phase and thread, and by line."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field, replace
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from moe_prof import session as sessions
+from moe_prof import toolversions
+from moe_prof.collectors import callgrind, gprof, perf_facts
+from moe_prof.collectors.stacks import Profile
+from moe_prof.commands.base import Result, with_trouble
+from moe_prof.commands.options import add_workload, positive_int, split_output
+from moe_prof.commands.workload import Workload, isa_for, workload_from
+from moe_prof.deadline import Deadline
+from moe_prof.errors import MoeProfError, UnavailableError, UsageError, WorkloadError
+from moe_prof.export import FORMATS
+from moe_prof.hotspots import summary
+from moe_prof.hotspots.annotate import instruction_texts
+from moe_prof.hotspots.collect import COLLECTORS, Setting, Target
+from moe_prof.kernels.selection import isas
+from moe_prof.kernels.table import BY_NAME
+from moe_prof.machine import Machine
+from moe_prof.machine import read as read_machine
+from moe_prof.progress import Progress
+from moe_prof.render import hotspots_report
+from moe_prof.rows import unavailable
+from moe_prof.session import Session
+
+BEST = "best"
+TIMEOUT_S = 240.0
+DEFAULT_LINES = 16
+
+
+class HotspotsCommand:
+    """show where the forward's time goes: functions by their own and total share, by phase and
+    thread, waiting apart from work. Only the forward loop is sampled, except by gprof, which sees
+    the whole process. Without --with the best tool that works here is taken: perf record, else
+    callgrind, else gprof. Example: moe-prof hotspots S3 --variant openmp --lines
+    """
+
+    name = "hotspots"
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """The common options, the tool, lines and exports."""
+        add_workload(parser, default_variants=BEST)
+        parser.add_argument(
+            "--with", dest="tool", choices=tuple(COLLECTORS), default=None,
+            help="the profiler (default: the best that can be used here)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--lines", action="store_true",
+            help="also by source line and by instruction, with their texts",
+        )  # fmt: skip
+        parser.add_argument(
+            "--top", metavar="N", type=positive_int, default=DEFAULT_LINES,
+            help=f"lines of each table (default: {DEFAULT_LINES}); --format json has all",
+        )  # fmt: skip
+        parser.add_argument(
+            "--stacks", choices=("dwarf", "fp", "none"), default="dwarf",
+            help="how perf finds call stacks (default: dwarf; fp needs frame pointers)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--export", choices=tuple(FORMATS), default=None,
+            help="write the profile into the session's folder, in the form of another viewer",
+        )  # fmt: skip
+
+    def run(self, args: argparse.Namespace, progress: Progress) -> Result:
+        """Profile each variant; raises UnavailableError when no tool can be used."""
+        deadline = Deadline(args.max_time_s)
+        folder = split_output(args)
+        machine = read_machine()
+        if args.variant == BEST:
+            args.variant = best_variant()
+        work = workload_from(args, machine)
+        tool, why = (args.tool, "") if args.tool else choose_tool(machine)
+        with sessions.create(
+            self.name,
+            scenario=work.scenario.label,
+            shape=work.scenario.shape,
+            variants=work.variants,
+            seed=work.seed,
+            machine=machine.as_dict(),
+            tools=toolversions.read(),
+            folder=folder,
+        ) as session:
+            run = _Run(work, machine, session, progress, deadline, args, tool, why)
+            run.all()
+            result = run.result()
+        return with_trouble(result, session.trouble)
+
+
+def best_variant() -> str:
+    """The last stage of the table that the native driver runs here.
+
+    Raises:
+        UsageError: there is none.
+    """
+    names = [name for name, spec in BY_NAME.items() if spec.language == "c++" and isas(name)]
+    if not names:
+        raise UsageError("no variant of the native driver runs here; see 'moe-prof doctor'")
+    return names[-1]
+
+
+def choose_tool(machine: Machine) -> tuple[str, str]:
+    """The best tool that can be used here, and why no better one is, "" when it is the best.
+
+    Raises:
+        UnavailableError: there is none.
+    """
+    perf = perf_facts.judge(perf_facts.gather(machine))
+    if perf.usable:
+        return "perf", ""
+    reasons = [f"perf record: {perf.reason}" + (f"; {perf.remedy}" if perf.remedy else "")]
+    simulated = callgrind.availability()
+    if simulated.usable:
+        return "callgrind", reasons[0]
+    reasons.append(f"callgrind: {simulated.reason}; {simulated.remedy}")
+    if gprof.availability().usable:
+        return "gprof", ". ".join(reasons)
+    raise UnavailableError(
+        f"no profiler can be used here ({'. '.join(reasons)}. gprof is not installed); "
+        "'moe-prof doctor' says what to install"
+    )
+
+
+@dataclass
+class _Run:
+    work: Workload
+    machine: Machine
+    session: Session
+    progress: Progress
+    deadline: Deadline
+    args: argparse.Namespace
+    tool: str
+    why: str
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    exported: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def all(self) -> None:
+        """One profile a variant; one that fails does not cost the others."""
+        for name in self.work.variants:
+            self.progress.step(f"{name}: {self.tool}", slow=True)
+            try:
+                profile = self._profile(name)
+            except WorkloadError as error:
+                if self.deadline.passed:  # stopped by the limit: the workload is not to blame
+                    self._missing(name, self.deadline.reason)
+                    continue
+                self._missing(name, str(error))
+                self.failures.append(f"variant {name}: {error}")
+            except MoeProfError as error:
+                self._missing(name, str(error))
+            else:
+                self._keep(name, profile)
+
+    def result(self) -> Result:
+        """The tables, and exit 3 when not one profile could be had."""
+        if not self.profiles and not self.failures:
+            raise UnavailableError("; ".join(dict.fromkeys(self.reasons)))
+        return Result(
+            rows=self.session.rows,
+            body=Group(*self._body()),
+            machine=self.machine.as_dict(),
+            session=self.session.folder,
+            exit_code=6 if self.failures else 0,
+            errors=tuple(self.failures),
+        )
+
+    def _profile(self, name: str) -> Profile:
+        if self.deadline.passed:
+            raise UnavailableError(self.deadline.reason)
+        spec = BY_NAME.get(name)
+        threads = self.work.threads if spec is None or spec.threads else 1
+        target = Target(
+            self.work.scenario, name, isa_for(name, self.work.isa), threads, self.work.seed
+        )
+        setting = Setting(
+            folder=self.session.raw / self.tool / name,
+            timeout_s=self.deadline.left_s(TIMEOUT_S),
+            machine=self.machine,
+            progress=self.progress,
+            stacks=self.args.stacks,
+        )
+        return COLLECTORS[self.tool](target, setting)
+
+    def _keep(self, name: str, profile: Profile) -> None:
+        self.profiles[name] = profile
+        label = self.work.scenario.label
+        self.session.add(summary.rows(profile, scenario=label, variant=name, lines=self.args.lines))
+        for note in profile.notes:
+            self.session.note(f"{name}: {note}")
+        if self.args.export:
+            form = FORMATS[self.args.export]
+            path = self.session.folder / f"{name.replace('/', '_')}{form.suffix}"
+            with self.session.writing():
+                path.write_text(form.write(profile, f"{label} {name}"), encoding="utf-8")
+                self.exported.append(f"{path} (for {form.reader})")
+
+    def _missing(self, name: str, reason: str) -> None:
+        self.reasons.append(reason)
+        row = unavailable(
+            "self_share", "1", reason, collector=self.tool, variant=name,
+            scenario=self.work.scenario.label,
+        )  # fmt: skip
+        self.session.add([row])
+
+    def _body(self) -> list[RenderableType]:
+        parts: list[RenderableType] = []
+        for name, profile in self.profiles.items():
+            if parts:
+                parts.append("")
+            parts += hotspots_report.body(self._report(name, profile))
+        if self.why:
+            parts.append(Text(f"Taken for want of a better tool. {self.why}.", style="dim"))
+        missing = [n for n in self.work.variants if n not in self.profiles]
+        for name, reason in zip(missing, self.reasons, strict=True):
+            parts.append(Text(f"{name}: {reason}", style="dim"))
+        for line in self.exported:
+            parts.append(Text(f"Exported: {line}"))
+        return parts
+
+    def _report(self, name: str, profile: Profile) -> hotspots_report.Report:
+        report = hotspots_report.Report(
+            scenario=self.work.scenario.label,
+            variant=name,
+            profile=profile,
+            spots=summary.hotspots(profile),
+            most=self.args.top,
+        )
+        if not self.args.lines:
+            return report
+        instructions = summary.places(profile, instructions=True)[: self.args.top]
+        return replace(
+            report,
+            lines=summary.places(profile, instructions=False),
+            instructions=instructions,
+            texts=instruction_texts(instructions, self.session.raw / self.tool / name),
+        )
