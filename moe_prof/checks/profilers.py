@@ -56,17 +56,19 @@ def perf_record(context: Context) -> Availability:
     whole = perf_facts.judge(facts)
     if not whole.usable:
         return whole
-    limit = context.machine.system.perf_event_mlock_kb
-    if limit is not None and limit < _MLOCK_KB_MIN and not facts.privileged:
-        return unusable(
-            f"perf_event_mlock_kb is {limit}: perf's buffers do not fit, mmap is refused",
-            f"sudo sysctl kernel.perf_event_mlock_kb={_MLOCK_KB_MIN}, or perf record -m 1",
-            version=facts.version,
-        )
     hardware = perf_facts.judge_hardware(facts)
     if not hardware.usable:
-        return usable("samples the CPU clock only, no hardware events", version=facts.version)
-    return usable("samples cycles", version=facts.version)
+        reason = "samples the CPU clock only, no hardware events"
+    else:
+        reason = "samples cycles"
+    limit = context.machine.system.perf_event_mlock_kb
+    if limit is not None and limit < _MLOCK_KB_MIN and not facts.privileged:
+        return usable(
+            f"{reason}; perf_event_mlock_kb is {limit}: smaller buffers, which may lose samples",
+            remedy=f"sudo sysctl kernel.perf_event_mlock_kb={_MLOCK_KB_MIN}",
+            version=facts.version,
+        )
+    return usable(reason, version=facts.version)
 
 
 def vtune(context: Context) -> Availability:

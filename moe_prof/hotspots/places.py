@@ -70,10 +70,9 @@ def source_text(file: str, line: int | None) -> str:
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
-def short_file(file: str) -> str:
-    """A path that fits into a table: ours from the sources' folder on, others by their name."""
-    inside = file.rpartition(f"{_KERNELS}cpp/")[2]
-    return inside if inside != file else file.rsplit("/", 1)[-1]
+def file_name(file: str) -> str:
+    """A source's name without its folder."""
+    return file.rsplit("/", 1)[-1]
 
 
 @cache

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from moe_prof.collectors.stacks import UNKNOWN, Frame, Profile, Stack
 from moe_prof.hotspots.phases import PHASES
 from moe_prof.hotspots.places import leaf_function, leaf_place, source_text
-from moe_prof.rows import Row
+from moe_prof.rows import Row, unavailable
 
 UNKNOWN_PHASE = "unknown"
 OUTSIDE = Frame(UNKNOWN)
@@ -97,26 +97,31 @@ def hotspots(profile: Profile) -> tuple[Hotspot, ...]:
 
 
 def places(profile: Profile, *, instructions: bool) -> tuple[PlaceShare, ...]:
-    """Source lines, or instructions, by share; costs without a known place are left out."""
-    sums: dict[tuple[str, str, str, int | None, int | None, bool], list[float]] = {}
+    """Source lines, or instructions, by share; costs without a known place are left out.
+
+    A line of a template or of inlined code is one line, named by the first of its functions.
+    """
+    sums: dict[tuple[str, str, int | None, int | None, bool], list[float]] = {}
+    functions: dict[tuple[str, str, int | None, int | None, bool], str] = {}
     for stack in profile.stacks:
         leaf = leaf_function(stack) or OUTSIDE
         file, line = leaf_place(stack)
         address = leaf.address if instructions else None
         if (address is None) if instructions else (line is None):
             continue
-        key = (leaf.function, leaf.module, file, line, address, stack.waiting)
+        key = (leaf.module, file, line, address, stack.waiting)
+        functions.setdefault(key, leaf.function)
         entry = sums.setdefault(key, [0.0, 0])
         entry[0] += stack.weight
         entry[1] += stack.samples
     whole = profile.total or 1.0
     made = [
         PlaceShare(
-            function, module, file, line, address, weight / whole, int(samples), waiting
+            functions[key], module, file, line, address, weight / whole, int(samples), waiting
         )
-        for (function, module, file, line, address, waiting), (weight, samples)
-        in sums.items()
-    ]  # fmt: skip
+        for key, (weight, samples) in sums.items()
+        for module, file, line, address, waiting in (key,)
+    ]
     return tuple(sorted(made, key=lambda place: -place.share))
 
 
@@ -132,6 +137,11 @@ def share_of(profile: Profile, stacks: Iterable[Stack]) -> float:
     """The part of the profile's weight that some of its stacks have."""
     whole = profile.total
     return math.fsum(stack.weight for stack in stacks) / whole if whole else 0.0
+
+
+def knows_waiting(profile: Profile) -> bool:
+    """Whether the profile shows threads as they ran together; a simulation of one does not."""
+    return profile.provenance == "measured"
 
 
 def phase_shares(profile: Profile) -> dict[str, float]:
@@ -187,6 +197,8 @@ class _Maker:
 
     def summary_rows(self) -> list[Row]:
         profile, count = self.profile, self.profile.samples
+        if not knows_waiting(profile):
+            return [self._no_waiting(), *self._phase_rows()]
         waiting = [stack for stack in profile.stacks if stack.waiting]
         made = [self.row("wait_share", share_of(profile, waiting), "1", profile.event, of=count)]
         for name, weight in thread_weights(profile).items():
@@ -196,11 +208,22 @@ class _Maker:
                     self.row("wait_share", part / weight if weight else 0.0, "1", profile.event,
                              thread=name)
                 )  # fmt: skip
-        made += [
-            self.row("phase_share", share, "1", profile.event, phase=phase, of=count)
-            for phase, share in phase_shares(profile).items()
+        return [*made, *self._phase_rows()]
+
+    def _no_waiting(self) -> Row:
+        reason = "one thread was simulated, which has nobody to wait for"
+        return unavailable(
+            "wait_share", "1", reason, collector=self.profile.collector, scope=self.profile.scope,
+            scenario=self.scenario, variant=self.variant,
+        )  # fmt: skip
+
+    def _phase_rows(self) -> list[Row]:
+        return [
+            self.row(
+                "phase_share", share, "1", self.profile.event, phase=phase, of=self.profile.samples
+            )
+            for phase, share in phase_shares(self.profile).items()
         ]
-        return made
 
     def function_rows(self, spot: Hotspot) -> list[Row]:
         key, of = spot.key, self.profile.samples

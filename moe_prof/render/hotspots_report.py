@@ -12,11 +12,12 @@ from rich.text import Text
 
 from moe_prof.collectors.stacks import Profile
 from moe_prof.hotspots.names import short_name
-from moe_prof.hotspots.places import short_file, source_text
+from moe_prof.hotspots.places import file_name, source_text
 from moe_prof.hotspots.summary import (
     Hotspot,
     PlaceShare,
     busiest,
+    knows_waiting,
     phase_shares,
     share_of,
     thread_weights,
@@ -24,6 +25,7 @@ from moe_prof.hotspots.summary import (
 from moe_prof.units import count_text, share_text, time_text
 
 MOST_THREADS = 4  # columns; more threads are in the rows of --format json
+MOST_WAITS = 6
 _TITLES = {
     "perf_record": "perf record", "callgrind": "callgrind (simulated)", "gprof": "gprof",
     "vtune": "VTune",
@@ -89,7 +91,7 @@ def _functions(report: Report) -> Table:
     table.add_column("phase", no_wrap=True)
     table.add_column("function", overflow="fold")
     work = busiest(report.spots, waiting=False, most=report.most)
-    waits = busiest(report.spots, waiting=True, most=report.most)
+    waits = busiest(report.spots, waiting=True, most=MOST_WAITS)
     for spot in work:
         table.add_row(*_cells(spot, threads, report.profile))
     if waits:
@@ -126,7 +128,7 @@ def _sums(profile: Profile) -> list[str]:
     """Waiting by thread, and work by phase."""
     waiting = [stack for stack in profile.stacks if stack.waiting]
     share = share_of(profile, waiting)
-    lines = [f"waiting {share_text(share)}"]
+    lines = [f"waiting {share_text(share if knows_waiting(profile) else None)}"]
     weights = thread_weights(profile)
     named = [name for name in profile.threads if weights.get(name)]
     if waiting and 1 < len(named) <= 2 * MOST_THREADS:
@@ -143,11 +145,11 @@ def _sums(profile: Profile) -> list[str]:
 def _lines(report: Report) -> Table:
     table = _table()
     table.add_column("self", justify="right", no_wrap=True)
-    table.add_column("line", overflow="fold")
+    table.add_column("line", no_wrap=True)
     table.add_column("source", overflow="ellipsis", no_wrap=True)
     for place in report.lines[: report.most]:
         text = source_text(place.file, place.line) or short_name(place.function)
-        where = f"{short_file(place.file)}:{place.line}"
+        where = f"{file_name(place.file)}:{place.line}"
         table.add_row(_percent(place.share), Text(where), Text(text))
     return table
 
@@ -161,7 +163,7 @@ def _instructions(report: Report) -> Table:
     table.add_column("line", overflow="fold")
     for place in report.instructions[: report.most]:
         address = place.address or 0
-        where = f"{short_file(place.file)}:{place.line}" if place.line else "-"
+        where = f"{file_name(place.file)}:{place.line}" if place.line else "-"
         text = texts.get((place.module, address), short_name(place.function))
         table.add_row(_percent(place.share), f"{address:x}", Text(text), Text(where))
     return table
