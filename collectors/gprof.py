@@ -102,7 +102,7 @@ def profile(found: GprofProfile, *, module: str, notes: Sequence[str] = ()) -> P
 
 
 def _own_times(found: GprofProfile) -> dict[str, float]:
-    """Seconds by function, by percentages where these add up to about 100: they have more digits."""
+    """Seconds by function; by percentages, which have more digits, if these make about 100."""
     if not found.flat:
         return {entry.name: entry.self_s for entry in found.graph if not entry.whole_cycle}
     percents = [row.percent for row in found.flat]
