@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from moe_prof.errors import InputError
-from moe_prof.rows import Provenance, Scope
+from moe_prof.rows import Provenance, Row, Scope
 
 UNKNOWN = "[unknown]"
 _THREAD = "thread "
@@ -79,6 +79,7 @@ class Profile:
         unit: of the weights: ``s``, ``instructions``, ``samples``...
         scope: what was counted: ``roi`` is the forward loop only.
         notes: remarks for the reader: what limits the figures, damaged lines.
+        rows: further figures that the tool gives, without scenario and variant.
     """
 
     collector: str
@@ -88,6 +89,7 @@ class Profile:
     provenance: Provenance = "measured"
     scope: Scope = "roi"
     notes: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
     @property
     def total(self) -> float:
@@ -98,6 +100,11 @@ class Profile:
     def samples(self) -> int:
         """The number of samples."""
         return sum(stack.samples for stack in self.stacks)
+
+    @property
+    def has_callers(self) -> bool:
+        """Whether stacks go beyond the function at hand; without, totals are not known."""
+        return any(sum(not f.inlined for f in stack.frames) > 1 for stack in self.stacks)
 
     @property
     def threads(self) -> tuple[str, ...]:

@@ -7,16 +7,20 @@ from dataclasses import replace
 
 from moe_prof.checks.base import Check, Context, ask, unusable, usable
 from moe_prof.checks.packages import install_line
-from moe_prof.collectors import builtin, callgrind, disassembly, llvm_mca, perf_facts
+from moe_prof.collectors import (
+    builtin,
+    callgrind,
+    disassembly,
+    llvm_mca,
+    perf_facts,
+    vtune_refusals,
+)
 from moe_prof.collectors import perf_topdown_plan as topdown_plan
+from moe_prof.collectors import vtune as vtune_collector
 from moe_prof.collectors.base import Availability
 from moe_prof.collectors.scheduling_models import Target
 from moe_prof.errors import UnavailableError
 
-_VTUNE_DOWNLOAD = (
-    "install Intel VTune Profiler (package intel-oneapi-vtune of Intel's repository), then "
-    "source /opt/intel/oneapi/setvars.sh"
-)
 _MLOCK_KB_MIN = 516  # perf's default buffer of one CPU: 512 KiB and a control page
 _NUMBER = re.compile(r"\d+(\.\d+)+")
 
@@ -78,19 +82,30 @@ def vtune(context: Context) -> Availability:
         return unusable(f"VTune profiles x86-64 only, this is {machine.architecture}")
     program = context.which("vtune")
     if program is None:
-        return unusable("vtune is not on PATH", _VTUNE_DOWNLOAD)
+        return unusable("vtune is not on PATH", vtune_collector.REMEDY)
     answer = ask(program, "--version")
     if answer is None:
-        return unusable(f"{program} does not run", _VTUNE_DOWNLOAD)
+        return unusable(f"{program} does not run", vtune_collector.REMEDY)
     version = _version(answer)
-    scope = machine.system.ptrace_scope
+    return _vtune_rights(context, version)
+
+
+def _vtune_rights(context: Context, version: str) -> Availability:
+    """What an installed VTune may do here."""
+    system = context.machine.system
+    scope, paranoid = system.ptrace_scope, system.perf_event_paranoid
     if scope is not None and scope > 0 and not context.privileged:
         return unusable(
             f"kernel.yama.ptrace_scope is {scope}: hotspots and threading cannot attach",
-            "sudo sysctl kernel.yama.ptrace_scope=0", version=version,
+            vtune_refusals.PTRACE_REMEDY, version=version,
         )  # fmt: skip
-    if not machine.has_pmu:
+    if not context.machine.has_pmu:
         return usable("hotspots and threading only: there is no PMU here", version=version)
+    if paranoid is not None and paranoid > 0 and not context.privileged:
+        return usable(
+            "hotspots and threading; uarch-exploration and memory-access need the sampling driver",
+            remedy=vtune_refusals.DRIVER_REMEDY, version=version,
+        )  # fmt: skip
     return usable("hotspots, threading, uarch-exploration, memory-access", version=version)
 
 

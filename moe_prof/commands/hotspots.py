@@ -10,8 +10,9 @@ from rich.text import Text
 
 from moe_prof import session as sessions
 from moe_prof import toolversions
-from moe_prof.collectors import callgrind, gprof, perf_facts
+from moe_prof.collectors import callgrind, gprof, perf_facts, vtune
 from moe_prof.collectors.stacks import Profile
+from moe_prof.collectors.vtune import ANALYSES
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, positive_int, split_output
 from moe_prof.commands.workload import Workload, isa_for, workload_from
@@ -64,6 +65,10 @@ class HotspotsCommand:
             help="how perf finds call stacks (default: dwarf; fp needs frame pointers)",
         )  # fmt: skip
         parser.add_argument(
+            "--analysis", choices=tuple(ANALYSES), default=None,
+            help="VTune's analysis type (default: hotspots); only with --with vtune",
+        )  # fmt: skip
+        parser.add_argument(
             "--export", choices=tuple(FORMATS), default=None,
             help="write the profile into the session's folder, in the form of another viewer",
         )  # fmt: skip
@@ -73,6 +78,8 @@ class HotspotsCommand:
         deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()
+        if args.analysis and args.tool != vtune.NAME:
+            raise UsageError("--analysis is VTune's: add --with vtune")
         if args.variant == BEST:
             args.variant = best_variant()
         work = workload_from(args, machine)
@@ -186,6 +193,8 @@ class _Run:
             machine=self.machine,
             progress=self.progress,
             stacks=self.args.stacks,
+            analysis=self.args.analysis or "hotspots",
+            rounds=self.args.repeat or 1,
         )
         return COLLECTORS[self.tool](target, setting)
 

@@ -9,7 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from moe_prof.collectors import callgrind, callgrind_profile, gprof, perf_record, perf_samples
+from moe_prof.collectors import (
+    callgrind,
+    callgrind_profile,
+    gprof,
+    perf_record,
+    perf_samples,
+    vtune,
+    vtune_csv,
+    vtune_profile,
+)
 from moe_prof.collectors.cache_geometry import cache_sizes, simulated_caches
 from moe_prof.collectors.perf_script import ScriptSample, read_samples
 from moe_prof.collectors.simulate import Workload as SimulatedWorkload
@@ -28,6 +37,7 @@ from moe_prof.topdown import simulation
 
 SAMPLED_TIME_S = 1.0
 GPROF_TIME_S = 3.0  # 100 samples a second
+VTUNE_TIME_S = 3.0  # likewise
 WARMUP = 2
 _LOOP = "bench::(anonymous namespace)::time_forwards"
 _WRAPPER = "sh"  # the shell that records the workload's status
@@ -47,13 +57,19 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where and how long: the folder of raw files, the limit, the machine, who is told."""
+    """Where and how: the folder of raw files, the limit, the machine, who is told.
+
+    ``stacks`` is perf's way to find callers, ``analysis`` VTune's type; samples are taken for
+    ``rounds`` times as long.
+    """
 
     folder: Path
     timeout_s: float
     machine: Machine
     progress: Progress
     stacks: perf_record.Stacks = "dwarf"
+    analysis: vtune.AnalysisName = "hotspots"
+    rounds: int = 1
 
 
 def by_perf(target: Target, setting: Setting) -> Profile:
@@ -67,7 +83,7 @@ def by_perf(target: Target, setting: Setting) -> Profile:
     program = driver.find_driver(target.variant, isa=target.isa, progress=setting.progress)
     command = driver.driver_argv(
         program, target.scenario, iterations=1, threads=target.threads, seed=target.seed,
-        warmup=WARMUP, min_time_s=SAMPLED_TIME_S,
+        warmup=WARMUP, min_time_s=SAMPLED_TIME_S * setting.rounds,
     )  # fmt: skip
     with keeping_files(str(setting.folder)):
         recording = perf_record.run(
@@ -130,7 +146,7 @@ def by_gprof(target: Target, setting: Setting) -> Profile:
     )
     command = driver.driver_argv(
         program, target.scenario, iterations=1, threads=target.threads, seed=target.seed,
-        warmup=0, min_time_s=GPROF_TIME_S,
+        warmup=0, min_time_s=GPROF_TIME_S * setting.rounds,
     )  # fmt: skip
     with keeping_files(str(setting.folder)):
         read, done = gprof.run(command, setting.folder, timeout_s=setting.timeout_s)
@@ -145,10 +161,39 @@ def by_gprof(target: Target, setting: Setting) -> Profile:
     return classified(found, callers=False)
 
 
+def by_vtune(target: Target, setting: Setting) -> Profile:
+    """Samples of the forward loop by VTune, with its figures by thread and of the whole.
+
+    Raises:
+        UnavailableError: VTune is missing, refuses, or collected nothing.
+        WorkloadError, ToolError, InputError: the run failed.
+    """
+    program = driver.find_driver(target.variant, isa=target.isa, progress=setting.progress)
+    command = driver.driver_argv(
+        program, target.scenario, iterations=1, threads=target.threads, seed=target.seed,
+        warmup=WARMUP, min_time_s=VTUNE_TIME_S * setting.rounds,
+    )  # fmt: skip
+    folder = setting.folder
+    with keeping_files(str(folder)):
+        result = vtune.collect(
+            command, folder, analysis=setting.analysis, timeout_s=setting.timeout_s
+        )
+        functions = vtune_csv.parse_table(vtune.report("hotspots", result, folder, "function"))
+        threads = vtune_csv.parse_table(vtune.report("hotspots", result, folder, "thread"))
+        whole = vtune_csv.parse_summary(vtune.report("summary", result, folder))
+    rows = [*vtune_profile.thread_rows(threads), *vtune_profile.summary_rows(whole)]
+    notes = [
+        f"VTune's {setting.analysis} analysis; its spin and overhead time counts as waiting",
+    ]
+    found = vtune_profile.profile(functions, rows=rows, notes=notes)
+    return mapped(found, _also_by_name)
+
+
 COLLECTORS: Mapping[str, Callable[[Target, Setting], Profile]] = {
     "perf": by_perf,
     "callgrind": by_callgrind,
     "gprof": by_gprof,
+    "vtune": by_vtune,
 }
 
 
@@ -167,6 +212,12 @@ def classified(profile: Profile, *, callers: bool = True) -> Profile:
         note = f"{runtime} has no symbols here: all of its own time counts as waiting"
         found = replace(found, notes=(*found.notes, note))
     return found
+
+
+def _also_by_name(stack: Stack) -> Stack:
+    """VTune's own judgement, and the names of what it does not know to wait."""
+    waiting = stack.waiting or is_waiting(stack)
+    return replace(stack, waiting=waiting, phase="" if waiting else phase_of(stack))
 
 
 def in_loop(samples: Sequence[ScriptSample], notes: list[str]) -> list[ScriptSample]:

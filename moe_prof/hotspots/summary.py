@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from moe_prof.collectors.stacks import UNKNOWN, Frame, Profile, Stack
 from moe_prof.hotspots.phases import PHASES
@@ -157,8 +157,9 @@ def phase_shares(profile: Profile) -> dict[str, float]:
 def rows(profile: Profile, *, scenario: str, variant: str, lines: bool) -> list[Row]:
     """Tidy rows; a function or a line stands in ``source``."""
     make = _Maker(profile, scenario, variant)
-    made = [make.row("samples", float(profile.samples), "1", profile.event)]
+    made = [make.row("samples", float(profile.samples), "1", profile.event)] * bool(profile.samples)
     made += make.summary_rows()
+    made += [replace(row, scenario=scenario, variant=variant) for row in profile.rows]
     for spot in hotspots(profile):
         made += make.function_rows(spot)
     if lines:
@@ -232,8 +233,9 @@ class _Maker:
         total = "wait_total_share" if key.waiting else "total_share"
         made = [
             self.row(own, spot.own, "1", source, phase=key.phase, samples=spot.samples, of=of),
-            self.row(total, spot.total, "1", source, phase=key.phase, of=of),
         ]
+        if self.profile.has_callers:
+            made.append(self.row(total, spot.total, "1", source, phase=key.phase, of=of))
         if spot.threads and len(self.profile.threads) > 1:
             made += [
                 self.row(own, share, "1", source, phase=key.phase, thread=name)

@@ -77,7 +77,7 @@ def _what(profile: Profile) -> str:
     elif profile.samples:
         size = f"{profile.samples} samples, {size}"
     tool = _TITLES.get(profile.collector, profile.collector)
-    event = "" if profile.collector in {"callgrind", "gprof"} else f" ({profile.event})"
+    event = "" if profile.collector in {"callgrind", "gprof", "vtune"} else f" ({profile.event})"
     threads = len(profile.threads)
     where = f", {threads} threads" if threads > 1 else ""
     return f"{tool}{event}, {size}{unit} {_SCOPES.get(profile.scope, '')}{where}"
@@ -86,7 +86,8 @@ def _what(profile: Profile) -> str:
 def _functions(report: Report) -> Table:
     threads = report.profile.threads if 1 < len(report.profile.threads) <= MOST_THREADS else ()
     table = _table()
-    for title in ("self", "total", *(f"T{name}" for name in threads)):
+    totals = ("total",) if report.profile.has_callers else ()
+    for title in ("self", *totals, *(f"T{name}" for name in threads)):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("phase", no_wrap=True)
     table.add_column("function", overflow="fold")
@@ -106,7 +107,7 @@ def _cells(spot: Hotspot, threads: Sequence[str], profile: Profile) -> list[Rend
     phase = "waiting" if spot.key.waiting else spot.key.phase or "-"
     return [
         _percent(spot.own),
-        _percent(spot.total),
+        *([_percent(spot.total)] if profile.has_callers else []),
         *(_percent(spot.threads.get(name, 0.0)) for name in threads),
         phase,
         Text(f"{short_name(spot.key.function)}{_module(spot, profile)}"),

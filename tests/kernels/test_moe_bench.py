@@ -47,7 +47,7 @@ def wrong_driver(tmp_path_factory):
     cpp = SOURCE_DIR / "cpp"
     sources = [*sorted(cpp.glob("*.cpp")), cpp / "variants" / "scalar.cpp"]
     sources += [
-        cpp / "bench" / f"{name}.cpp" for name in ("moe_bench", "layer", "options", "region")
+        cpp / "bench" / f"{name}.cpp" for name in ("moe_bench", "itt", "layer", "options", "region")
     ]
     output = tmp_path_factory.mktemp("wrong") / "moe_bench-wrong"
     return compile_cpp(output, *sources, os.path.join(HERE, "wrong_variant.cpp"))

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
@@ -90,6 +91,10 @@ Region::~Region() {
 }
 
 std::string Region::connect() {
+    const std::string unusable = itt_.connect();
+    if (!unusable.empty()) { // a variable left over in the environment spoils no run
+        std::fprintf(stderr, "moe_bench: not under VTune's control: %s\n", unusable.c_str());
+    }
     if (control_name_.empty()) {
         return "";
     }
@@ -116,11 +121,13 @@ std::string Region::begin(moe_plan *plan) {
     const std::string problem = command("enable\n");
     if (problem.empty()) {
         toggle_collection(plan);
+        itt_.resume();
     }
     return problem;
 }
 
 std::string Region::end(moe_plan *plan) {
+    itt_.pause();
     toggle_collection(plan);
     return command("disable\n");
 }

@@ -1,9 +1,10 @@
-// The region of interest: tells perf (over its control fifos) and callgrind (by client requests)
-// which part of the run counts.
+// The region of interest: tells perf (over its control fifos), callgrind (by client requests) and
+// VTune (by its collector library) which part of the run counts.
 #pragma once
 
 #include <string>
 
+#include "itt.h"
 #include "moe_prof.h"
 
 namespace bench {
@@ -26,6 +27,7 @@ private:
     std::string command(const char *text);
     std::string wait_for_ack(const char *text);
 
+    IttCollector itt_;
     std::string control_name_;
     std::string ack_name_;
     int control_ = -1;

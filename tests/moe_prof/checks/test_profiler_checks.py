@@ -153,3 +153,14 @@ def test_family_by_relatives():
 
 def _paranoid(value):
     return {"proc/sys/kernel/perf_event_paranoid": value}
+
+
+@pytest.mark.parametrize(("paranoid", "driver"), [("2", True), ("0", False)])
+def test_vtune_and_its_sampling_driver(paranoid, driver, machine_tree, monkeypatch):
+    """Analyses by hardware events need the driver, or perf's permission in its place."""
+    monkeypatch.setattr(profilers, "ask", lambda *_: "Intel(R) VTune(TM) Profiler 2024.1.0")
+    settings = _paranoid(paranoid) | {"proc/sys/kernel/yama/ptrace_scope": "0"}
+    tree = machine_tree("spr-metal", settings)
+    found = judged("VTune", context(tree, which=lambda _: "/bin/vtune"))
+    assert found.usable
+    assert ("insmod-sep" in found.remedy) == driver

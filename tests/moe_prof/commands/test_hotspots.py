@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +19,7 @@ from tests.moe_prof.commands.running import hide_programs, main
 from tests.moe_prof.hotspots.stack_making import profile, stack
 
 SHAPE = "4,32,32,4,2"
+VTUNE = Path(__file__).parents[2] / "fixtures" / "vtune"
 MADE = profile(
     stack("main@moe_bench", "moe_qs8_gemm@moe_bench:/k/g.h:5", weight=3, thread="0", phase="down"),
     stack("main@moe_bench", "moe::Signal::wait@moe_bench", weight=1, thread="1", waiting=True),
@@ -231,3 +235,41 @@ def test_profile_without_cost(run, monkeypatch):
     monkeypatch.setattr(hotspots, "COLLECTORS", {"perf": lambda target, setting: empty})
     monkeypatch.setattr(hotspots, "choose_tool", lambda machine: ("perf", ""))
     assert run("--variant", "scalar").code == 0
+
+
+@pytest.fixture
+def vtune_on_path(monkeypatch, tmp_path):
+    """A program that plays VTune."""
+    folder = tmp_path / "vtune-bin"
+    folder.mkdir()
+    program = folder / "vtune"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {VTUNE / "fake_vtune.py"} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("FAKE_VTUNE", raising=False)
+    monkeypatch.setattr(collect, "VTUNE_TIME_S", 0.01)
+
+
+def test_vtune(run, vtune_on_path):
+    """Its own division of time, its threads and its summary; no totals without call stacks."""
+    ran = run("--with", "vtune", "--variant", "scalar", "--format", "json")
+    assert ran.code == 0
+    own = values(ran, "self_share")
+    assert own["moe_qs8_gemm_4x16c4__avx2 [moe_bench-avx2]", None, None] == pytest.approx(4 / 6)
+    assert values(ran, "wait_share")["CPU Time", None, None] == pytest.approx(1.4 / 6)
+    assert values(ran, "total_share") == {}
+    assert ran.rows["scalar", "Retiring"]["value"] == pytest.approx(0.455)
+
+
+def test_vtune_refusal(run, vtune_on_path, monkeypatch):
+    """Exit code 3 with the remedy."""
+    monkeypatch.setenv("FAKE_VTUNE", "driver.txt")
+    ran = run("--with", "vtune", "--analysis", "uarch-exploration", "--variant", "scalar")
+    assert ran.code == 3
+    assert "insmod-sep" in ran.complaints[0]
+
+
+def test_analysis_without_vtune(run):
+    """Exit code 2: the option belongs to VTune."""
+    ran = run("--with", "perf", "--analysis", "threading")
+    assert (ran.code, ran.complaints) == (2, ["moe-prof: --analysis is VTune's: add --with vtune"])
