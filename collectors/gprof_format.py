@@ -17,21 +17,22 @@ from dataclasses import dataclass, field, replace
 from moe_prof.errors import InputError
 
 _SHOWN = 60
-_NUMBER = r"-?\d+[.,]\d+|-?nan"
+_NUMBER = r"-?[0-9]+[.,][0-9]+|-?nan"
 _UNITS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "Ks": 1e3, "Ms": 1e6,
           "Gs": 1e9, "Ts": 1e12}  # fmt: skip
 
 _SAMPLE = re.compile(
-    r"Each sample counts as (?P<value>\d+(?:[.,]\d+)?(?:e-?\d+)?) (?P<unit>.*?)\.?"
+    r"Each sample counts as (?P<value>[0-9]+(?:[.,][0-9]+)?(?:e-?[0-9]+)?) (?P<unit>.*?)\.?"
 )
 _FLAT_HEADER = re.compile(r"time\s+(?P<unit>\S+)\s+\S+\s+calls\s+(?:(?P<per>\w+)/call\s+)?.*name")
 _FLAT = re.compile(
     rf"\s*(?P<percent>{_NUMBER})\s+(?P<sum>{_NUMBER})\s+(?P<self>{_NUMBER})\s+"
-    rf"(?:(?P<calls>\d+)\s+(?P<own>{_NUMBER})\s+(?P<total>{_NUMBER})\s+)?(?P<name>\S.*)"
+    rf"(?:(?P<calls>[0-9]{{1,18}})\s+(?P<own>{_NUMBER})\s+(?P<total>{_NUMBER})\s+)?(?P<name>\S.*)"
 )
 _GRAPH_HEADER = re.compile(r"index\s+%\s*time\s+self\s+children\s+called\s+name")
-_CALLS = r"\d+(?:[+/]\d+)?"
-_NAMED = r"(?P<name>.*?)(?:\s+<cycle (?P<cycle>\d+)>)?\s+\[(?P<index>\d+)\]"
+_COUNT = r"[0-9]{1,18}"
+_CALLS = rf"{_COUNT}(?:[+/]{_COUNT})?"
+_NAMED = r"(?P<name>.*?)(?:\s+<cycle (?P<cycle>[0-9]{1,9})>)?\s+\[(?P<index>[0-9]{1,9})\]"
 _PRIMARY = re.compile(
     rf"\[\d+\]\s+(?P<percent>{_NUMBER})\s+(?P<self>{_NUMBER})\s+(?P<children>{_NUMBER})\s+"
     rf"(?:(?P<calls>{_CALLS})\s+)?{_NAMED}"
@@ -39,8 +40,8 @@ _PRIMARY = re.compile(
 _ARC = re.compile(
     rf"\s+(?:(?P<self>{_NUMBER})\s+(?P<children>{_NUMBER})\s+)?(?P<calls>{_CALLS})\s+{_NAMED}"
 )
-_WHOLE = re.compile(r"<cycle (?P<cycle>\d+) as a whole>")
-_IN_CYCLE = re.compile(r"(?P<name>.*\S)\s+<cycle (?P<cycle>\d+)>")
+_WHOLE = re.compile(r"<cycle (?P<cycle>[0-9]{1,9}) as a whole>")
+_IN_CYCLE = re.compile(r"(?P<name>.*\S)\s+<cycle (?P<cycle>[0-9]{1,9})>")
 _SPONTANEOUS = "<spontaneous>"
 
 

@@ -19,7 +19,7 @@ NAME = "addr2line"
 TIMEOUT_S = 60.0
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
-_PLACE = re.compile(r"(?P<file>.+):(?P<line>\d+|\?)(?: \(discriminator \d+\))?")
+_PLACE = re.compile(r"(?P<file>.+):(?P<line>[0-9]{1,9}|\?)(?: \(discriminator \d+\))?")
 
 
 @dataclass(frozen=True, slots=True)

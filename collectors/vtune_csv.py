@@ -180,7 +180,11 @@ def _plain(column: str) -> str:
 
 def _delimited(lines: Sequence[tuple[int, str]], delimiter: str) -> VtuneTable:
     reader = csv.reader(io.StringIO("\n".join(line for _, line in lines)), delimiter=delimiter)
-    table = [(reader.line_num, cells) for cells in reader]
+    try:
+        table = [(reader.line_num, cells) for cells in reader]
+    except csv.Error as error:
+        number = lines[min(reader.line_num, len(lines)) - 1][0]
+        raise InputError(f"VTune's report is damaged at line {number}: {error}") from error
     columns = tuple(name.strip() for name in table[0][1])
     rows, depths, notes = [], [], []
     for last, row in table[1:]:
@@ -215,7 +219,7 @@ def _summary_rows(table: VtuneTable) -> tuple[SummaryMetric, ...]:
     for row in table.rows:
         name, text = table.cell(row, "Metric Name"), table.cell(row, "Metric Value")
         level = value(table.cell(row, "Hierarchy Level"))
-        depth = int(level[0]) if level is not None else 0
+        depth = int(min(max(level[0], 0), len(path))) if level is not None else 0
         path = [*path[:depth], name]
         found.append(_metric(tuple(path), text))
     return tuple(found)

@@ -83,6 +83,8 @@ class HotspotsCommand:
         if args.variant == BEST:
             args.variant = best_variant()
         work = workload_from(args, machine)
+        if not work.scenario.num_tokens:
+            raise UnavailableError("there are no tokens, so nothing to profile")
         tool, why = (args.tool, "") if args.tool else choose_tool(machine)
         with sessions.create(
             self.name,

@@ -120,6 +120,13 @@ def test_no_sample(run, made):
     assert ran.complaints == ["moe-prof: perf took no sample"]
 
 
+def test_no_tokens(run, made):
+    """Nothing to profile: exit code 3 before anything is started."""
+    ran = run("--with", "perf", "--variant", "scalar", shape="0,32,32,4,2")
+    assert (ran.code, made) == (3, [])
+    assert ran.complaints == ["moe-prof: there are no tokens, so nothing to profile"]
+
+
 def test_variants_outside_the_driver(run):
     """Code in Python is not in the program that profilers run: exit code 3, with the reason."""
     ran = run("--with", "callgrind", "--variant", "numba-parallel")
