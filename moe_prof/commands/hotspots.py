@@ -10,7 +10,7 @@ from rich.text import Text
 
 from moe_prof import session as sessions
 from moe_prof import toolversions
-from moe_prof.collectors import callgrind, gprof, perf_facts, vtune
+from moe_prof.collectors import callgrind, gprof, perf_facts, perf_samples, vtune
 from moe_prof.collectors.stacks import Profile
 from moe_prof.collectors.vtune import ANALYSES
 from moe_prof.commands.base import Result, with_trouble
@@ -34,6 +34,7 @@ from moe_prof.session import Session
 BEST = "best"
 TIMEOUT_S = 240.0
 DEFAULT_LINES = 16
+NAMES = {"perf": perf_samples.NAME}  # of collectors in rows, where they differ
 
 
 class HotspotsCommand:
@@ -83,9 +84,7 @@ class HotspotsCommand:
         if args.variant == BEST:
             args.variant = best_variant()
         work = workload_from(args, machine)
-        if not work.scenario.num_tokens:
-            raise UnavailableError("there are no tokens, so nothing to profile")
-        tool, why = (args.tool, "") if args.tool else choose_tool(machine)
+        tools, why = ((args.tool,), "") if args.tool else usable_tools(machine)
         with sessions.create(
             self.name,
             scenario=work.scenario.label,
@@ -96,7 +95,7 @@ class HotspotsCommand:
             tools=toolversions.read(),
             folder=folder,
         ) as session:
-            run = _Run(work, machine, session, progress, deadline, args, tool, why)
+            run = _Run(work, machine, session, progress, deadline, args, tools, why)
             run.all()
             result = run.result()
         return with_trouble(result, session.trouble)
@@ -114,26 +113,27 @@ def best_variant() -> str:
     return names[-1]
 
 
-def choose_tool(machine: Machine) -> tuple[str, str]:
-    """The best tool that can be used here, and why no better one is, "" when it is the best.
+def usable_tools(machine: Machine) -> tuple[tuple[str, ...], str]:
+    """The tools that can be used here, best first, and why better ones cannot, "" if none is.
 
     Raises:
         UnavailableError: there is none.
     """
-    perf = perf_facts.judge(perf_facts.gather(machine))
-    if perf.usable:
-        return "perf", ""
-    reasons = [f"perf record: {perf.reason}" + (f"; {perf.remedy}" if perf.remedy else "")]
-    simulated = callgrind.availability()
-    if simulated.usable:
-        return "callgrind", reasons[0]
-    reasons.append(f"callgrind: {simulated.reason}; {simulated.remedy}")
-    if gprof.availability().usable:
-        return "gprof", ". ".join(reasons)
-    raise UnavailableError(
-        f"no profiler can be used here ({'. '.join(reasons)}. gprof is not installed); "
-        "'moe-prof doctor' says what to install"
-    )
+    found = {
+        "perf": perf_facts.judge(perf_facts.gather(machine)),
+        "callgrind": callgrind.availability(),
+        "gprof": gprof.availability(),
+    }
+    names = tuple(name for name, state in found.items() if state.usable)
+    reasons = [
+        f"{name}: {state.reason}" + (f" ({state.remedy})" if state.remedy else "")
+        for name, state in found.items()
+        if not state.usable
+    ]
+    if not names:
+        raise UnavailableError(f"no profiler can be used here; {'; '.join(reasons)}")
+    before = list(found)[: list(found).index(names[0])]
+    return names, "; ".join(reasons[: len(before)])
 
 
 @dataclass
@@ -144,7 +144,7 @@ class _Run:
     progress: Progress
     deadline: Deadline
     args: argparse.Namespace
-    tool: str
+    tools: tuple[str, ...]  # the one in use first, then those to take when it refuses
     why: str
     profiles: dict[str, Profile] = field(default_factory=dict)
     exported: list[str] = field(default_factory=list)
@@ -154,9 +154,8 @@ class _Run:
     def all(self) -> None:
         """One profile a variant; one that fails does not cost the others."""
         for name in self.work.variants:
-            self.progress.step(f"{name}: {self.tool}", slow=True)
             try:
-                profile = self._profile(name)
+                profile = self._best_profile(name)
             except WorkloadError as error:
                 if self.deadline.passed:  # stopped by the limit: the workload is not to blame
                     self._missing(name, self.deadline.reason)
@@ -181,7 +180,26 @@ class _Run:
             errors=tuple(self.failures),
         )
 
+    @property
+    def tool(self) -> str:
+        """The tool in use."""
+        return self.tools[0]
+
+    def _best_profile(self, name: str) -> Profile:
+        """By the next tool where one turns out to be refused; all variants then by the same."""
+        while True:
+            try:
+                return self._profile(name)
+            except UnavailableError as error:
+                spec = BY_NAME.get(name)
+                last = len(self.tools) == 1 or bool(self.profiles) or self.deadline.passed
+                if last or spec is None or spec.language != "c++":
+                    raise
+                self.why = "; ".join(part for part in (self.why, f"{self.tool}: {error}") if part)
+                self.tools = self.tools[1:]
+
     def _profile(self, name: str) -> Profile:
+        self.progress.step(f"{name}: {self.tool}", slow=True)
         if self.deadline.passed:
             raise UnavailableError(self.deadline.reason)
         spec = BY_NAME.get(name)
@@ -216,7 +234,7 @@ class _Run:
     def _missing(self, name: str, reason: str) -> None:
         self.reasons.append(reason)
         row = unavailable(
-            "self_share", "1", reason, collector=self.tool, variant=name,
+            "self_share", "1", reason, collector=NAMES.get(self.tool, self.tool), variant=name,
             scenario=self.work.scenario.label,
         )  # fmt: skip
         self.session.add([row])
@@ -228,7 +246,9 @@ class _Run:
                 parts.append("")
             parts += hotspots_report.body(self._report(name, profile))
         if self.why:
-            parts.append(Text(f"Taken for want of a better tool. {self.why}.", style="dim"))
+            parts.append(
+                Text(f"Taken for want of a better tool: {self.tool}. {self.why}.", style="dim")
+            )
         missing = [n for n in self.work.variants if n not in self.profiles]
         for name, reason in zip(missing, self.reasons, strict=True):
             parts.append(Text(f"{name}: {reason}", style="dim"))

@@ -19,6 +19,7 @@ from moe_prof.collectors import (
     vtune_csv,
     vtune_profile,
 )
+from moe_prof.collectors.base import Availability
 from moe_prof.collectors.cache_geometry import cache_sizes, simulated_caches
 from moe_prof.collectors.perf_script import ScriptSample, read_samples
 from moe_prof.collectors.simulate import Workload as SimulatedWorkload
@@ -107,6 +108,7 @@ def by_callgrind(target: Target, setting: Setting) -> Profile:
         UnavailableError: valgrind is missing, or has none of the instructions of every path.
         WorkloadError, ToolError, InputError: the run failed.
     """
+    _require(callgrind.availability())
     cpu = read_cpu()
     isa = target.isa or simulation.simulable_isa(target.variant, cpu)
     if isa is None:
@@ -141,6 +143,7 @@ def by_gprof(target: Target, setting: Setting) -> Profile:
         UnavailableError: gprof is missing, or took no sample.
         WorkloadError, ToolError: the run failed.
     """
+    _require(gprof.availability())
     program = driver.find_driver(
         target.variant, isa=target.isa, build="gprof", progress=setting.progress
     )
@@ -168,6 +171,7 @@ def by_vtune(target: Target, setting: Setting) -> Profile:
         UnavailableError: VTune is missing, refuses, or collected nothing.
         WorkloadError, ToolError, InputError: the run failed.
     """
+    _require(vtune.availability())
     program = driver.find_driver(target.variant, isa=target.isa, progress=setting.progress)
     command = driver.driver_argv(
         program, target.scenario, iterations=1, threads=target.threads, seed=target.seed,
@@ -218,6 +222,12 @@ def _also_by_name(stack: Stack) -> Stack:
     """VTune's own judgement, and the names of what it does not know to wait."""
     waiting = stack.waiting or is_waiting(stack)
     return replace(stack, waiting=waiting, phase="" if waiting else phase_of(stack))
+
+
+def _require(found: Availability) -> None:
+    """Refuse before anything is built."""
+    if not found.usable:
+        raise UnavailableError(f"{found.reason}; {found.remedy}")
 
 
 def in_loop(samples: Sequence[ScriptSample], notes: list[str]) -> list[ScriptSample]:

@@ -120,13 +120,6 @@ def test_no_sample(run, made):
     assert ran.complaints == ["moe-prof: perf took no sample"]
 
 
-def test_no_tokens(run, made):
-    """Nothing to profile: exit code 3 before anything is started."""
-    ran = run("--with", "perf", "--variant", "scalar", shape="0,32,32,4,2")
-    assert (ran.code, made) == (3, [])
-    assert ran.complaints == ["moe-prof: there are no tokens, so nothing to profile"]
-
-
 def test_variants_outside_the_driver(run):
     """Code in Python is not in the program that profilers run: exit code 3, with the reason."""
     ran = run("--with", "callgrind", "--variant", "numba-parallel")
@@ -163,7 +156,27 @@ def test_second_best_tool_is_said(run, monkeypatch, tmp_path):
     hide_programs(monkeypatch, tmp_path / "without", ["perf"])
     ran = run("--variant", "scalar")
     assert ran.code == 0
-    assert "Taken for want of a better tool. perf record: perf is not installed" in ran.out
+    assert "Taken for want of a better tool: callgrind. perf: perf is not installed" in ran.out
+
+
+def test_a_tool_that_refuses_is_replaced(run, monkeypatch):
+    """Without --with the next tool is taken, for all variants, and the page says why."""
+    calls = []
+
+    def refuse(target, setting):
+        calls.append(("perf", target.variant))
+        raise UnavailableError("perf_event_open is blocked")
+
+    def answer(target, setting):
+        calls.append(("callgrind", target.variant))
+        return MADE
+
+    monkeypatch.setattr(hotspots, "COLLECTORS", {"perf": refuse, "callgrind": answer})
+    monkeypatch.setattr(hotspots, "usable_tools", lambda machine: (("perf", "callgrind"), ""))
+    ran = run("--variant", "scalar,autovec")
+    assert ran.code == 0
+    assert calls == [("perf", "scalar"), ("callgrind", "scalar"), ("callgrind", "autovec")]
+    assert "callgrind. perf: perf_event_open is blocked." in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize("options", [("--with", "oprofile"), ("--export", "svg"), ("--top", "0")])
@@ -230,7 +243,7 @@ def test_user_interrupts(run, monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(hotspots, "COLLECTORS", {"perf": by_perf})
-    monkeypatch.setattr(hotspots, "choose_tool", lambda machine: ("perf", ""))
+    monkeypatch.setattr(hotspots, "usable_tools", lambda machine: (("perf",), ""))
     assert run("--variant", "scalar").code == 130
     manifest = json.loads((tmp_path / "session" / "manifest.json").read_text())
     assert manifest["state"] == "partial"
@@ -240,7 +253,7 @@ def test_profile_without_cost(run, monkeypatch):
     """It has an empty table and fails nothing."""
     empty = Profile("perf_record", "cpu-clock", "s", ())
     monkeypatch.setattr(hotspots, "COLLECTORS", {"perf": lambda target, setting: empty})
-    monkeypatch.setattr(hotspots, "choose_tool", lambda machine: ("perf", ""))
+    monkeypatch.setattr(hotspots, "usable_tools", lambda machine: (("perf",), ""))
     assert run("--variant", "scalar").code == 0
 
 
