@@ -220,7 +220,7 @@ def _frame(line: str) -> ScriptFrame | None:
 def _split_dso(text: str) -> tuple[str, str]:
     """The file in the last parentheses, which may hold parentheses itself: ``(lib (deleted))``."""
     last = text.rfind("(")
-    if 0 <= last and text.find(")", last) == len(text) - 1 and not text.endswith("))"):
+    if last >= 0 and text.find(")", last) == len(text) - 1 and not text.endswith("))"):
         return text[:last].rstrip(), text[last + 1 : -1]
     depth = 0
     for index in range(len(text) - 1, -1, -1):
