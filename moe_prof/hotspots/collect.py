@@ -213,7 +213,7 @@ def classified(profile: Profile, *, callers: bool = True) -> Profile:
     found = mapped(profile, change)
     runtime = has_nameless_runtime(found.stacks)
     if runtime:
-        note = f"{runtime} has no symbols here: all of its own time counts as waiting"
+        note = f"the runtime {runtime} has no symbols here: all of its own time counts as waiting"
         found = replace(found, notes=(*found.notes, note))
     return found
 
@@ -234,11 +234,12 @@ def in_loop(samples: Sequence[ScriptSample], notes: list[str]) -> list[ScriptSam
     """Samples between the first and the last one that the timed loop's own thread took in it.
 
     Sampling is on a little longer: while perf's acknowledgement is on its way, other threads wait.
-    Without call stacks that show the loop, all samples are kept.
+    Without call stacks that mostly show the loop, all samples are kept.
     """
     own = [sample for sample in samples if sample.comm != _WRAPPER] or list(samples)
-    inside = [s.time_s for s in own if s.time_s is not None and _shows_loop(s)]
-    if not inside:
+    main = [sample for sample in own if sample.tid == sample.pid]
+    inside = [s.time_s for s in main if s.time_s is not None and _shows_loop(s)]
+    if not inside or 2 * len(inside) < len(main):  # the call stacks do not reach so far
         return own
     begin, end = min(inside), max(inside)
     kept = [sample for sample in own if begin <= (sample.time_s or begin) <= end]

@@ -25,7 +25,7 @@ _WAITS = re.compile(
     r"|GOMP_barrier|omp_(?:set|test)_\w*lock"
     r"|sched_yield|pthread_(?:cond_\w*wait|join|barrier_wait|spin_lock)|__lll_lock_wait"
     r"|pthread_mutex_lock_slow|__futex_abstimed_wait|clock_nanosleep|\busleep\b"
-    r"|tbb::\S*(?:wait|pause)|\bschedule\b|\bio_schedule\b|_spin_lock_slowpath"
+    r"|tbb::\S*(?:wait|pause)|\bschedule\b|\bfinish_task_switch\b|\bio_schedule\b|_spin_lock_slowpath"
 )
 _RUNTIME_MODULE = re.compile(r"lib(?:gomp|omp|iomp5)\b.*")
 _SYSTEM_MODULE = re.compile(

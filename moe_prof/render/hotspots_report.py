@@ -122,7 +122,7 @@ def _module(spot: Hotspot, profile: Profile) -> str:
             name = stack.frames[-1].module_name
             sums[name] = sums.get(name, 0.0) + stack.weight
     main = max(sums, key=lambda name: sums[name]) if sums else ""
-    return "" if spot.key.module in {"", main} else f" [{spot.key.module}]"
+    return "" if spot.key.module in {"", main} else f" [{spot.key.module.strip('[]')}]"
 
 
 def _sums(profile: Profile) -> list[str]:
@@ -147,11 +147,12 @@ def _lines(report: Report) -> Table:
     table = _table()
     table.add_column("self", justify="right", no_wrap=True)
     table.add_column("line", no_wrap=True)
-    table.add_column("source", overflow="ellipsis", no_wrap=True)
+    table.add_column("source")
     for place in report.lines[: report.most]:
         text = source_text(place.file, place.line) or short_name(place.function)
         where = f"{file_name(place.file)}:{place.line}"
-        table.add_row(_percent(place.share), Text(where), Text(text))
+        source = Text(text, no_wrap=True, overflow="ellipsis")  # cut off before figures are
+        table.add_row(_percent(place.share), Text(where), source)
     return table
 
 

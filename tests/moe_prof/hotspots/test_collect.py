@@ -33,6 +33,12 @@ def test_without_stacks_all_samples_count():
     assert notes == []
 
 
+def test_stacks_that_rarely_reach_the_loop():
+    """The loop's own few samples do not stand for the times of its begin and end."""
+    samples = [sample(1.0, "gemm"), sample(2.0, "gemm"), sample(3.0, LOOP), sample(4.0, "gemm")]
+    assert len(in_loop(samples, [])) == 4
+
+
 def test_the_recording_shell_is_no_workload():
     """The shell that writes the status down is left out, unless there is nothing else."""
     assert len(in_loop([sample(1.0, "f"), sample(1.0, "read", comm="sh")], [])) == 1
@@ -46,5 +52,5 @@ def test_waiting_has_no_phase():
     )
     assert [(s.phase, s.waiting) for s in found.stacks] == [("combine", False), ("", True)]
     assert found.notes == (
-        "libgomp.so.1 has no symbols here: all of its own time counts as waiting",
+        "the runtime libgomp.so.1 has no symbols here: all of its own time counts as waiting",
     )
