@@ -1,3 +1,4 @@
+// How many threads an OpenMP team really gets.
 #include "parallel.h"
 
 namespace moe {

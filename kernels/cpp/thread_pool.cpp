@@ -1,3 +1,4 @@
+// Starting, waking, waiting for and ending the pool's workers, in forked children too.
 #include "thread_pool.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// Spinning, and sleeping by futex where there is one.
 #include "wait_policy.h"
 
 #include <chrono>

@@ -8,10 +8,7 @@ variant at hand; the others go on in a new process.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +20,7 @@ from moe_prof.kernels.build import Kind, build
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.measure import schedule
 from moe_prof.measure.child import Child, ending_text
+from moe_prof.measure.clock import SETUP_SHARE, Clock, OutOfTimeError, late_text
 from moe_prof.measure.crowd import Crowd, average
 from moe_prof.measure.expected import save_expected
 from moe_prof.measure.protocol import Mode, Rounds, WorkerRequest
@@ -36,47 +34,15 @@ from moe_prof.measure.results import (
     Request,
     Status,
 )
+from moe_prof.measure.scratch import scratch_folder
 from moe_prof.progress import SILENT, Progress
 
 WORKER = "moe_prof.measure.worker"
 BASELINE = "scalar"
-HANG_BASE_S = 120.0
-HANG_MACS_PER_S = 5e7
-"""A forward slower than this, beyond the base, is taken for a hang."""
-HANG_SAMPLES = 20
-SETUP_SHARE = 0.4
-"""Of a hard time limit, what preparing or checking one variant may take."""
-RESERVE_SHARE, RESERVE_MOST_S = 0.2, 1.5
-"""Of a hard time limit, what is kept for starting up, ending processes and writing the result."""
 CLOSE_S = 10.0
 SOFT_SLACK = 1.5
 PYTHON_LOAD_S = 1.5
 """What preparing a variant in Python takes when it has been compiled before, cautiously."""
-
-
-class OutOfTimeError(Exception):
-    """The hard time limit has passed; internal to this module."""
-
-
-class Clock:
-    """Time since the start against a budget, which is a limit (``hard``) or a wish."""
-
-    def __init__(self, max_time_s: float | None) -> None:
-        self.start_s = time.monotonic()
-        self.hard = max_time_s is not None
-        self.budget_s = DEFAULT_BUDGET_S
-        if max_time_s is not None:
-            self.budget_s = max_time_s - min(RESERVE_SHARE * max_time_s, RESERVE_MOST_S)
-
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.start_s
-
-    @property
-    def left_s(self) -> float:
-        """Seconds of the budget that are left, negative when it is exceeded."""
-        return self.budget_s - self.elapsed_s
 
 
 def measure(
@@ -93,7 +59,7 @@ def measure(
         WorkloadError: a worker died before any variant was at hand.
         MoeProfError: there is no temporary folder, or it is full.
     """
-    with _scratch_folder() as scratch:
+    with scratch_folder() as scratch:
         run = _Run(request, "time", progress, scratch)
         run.guarded()
         run.keep_logs(folder)
@@ -112,7 +78,7 @@ def measure_phases(
         MoeProfError: there is no temporary folder, or it is full.
         KeyboardInterrupt: Ctrl-C, after the worker has been ended.
     """
-    with _scratch_folder() as scratch:
+    with scratch_folder() as scratch:
         run = _Run(request, "phases", progress, scratch)
         run.drop_python()
         run.guarded()
@@ -287,7 +253,7 @@ class _Run:
             child.kill()
             if blame == "no_time" and self._clock.left_s <= 0:
                 raise OutOfTimeError from None
-            self._lose(blame, self._late_text(blame, limit_s))
+            self._lose(blame, late_text(blame, self._step, limit_s))
             return None
         except WorkloadError as error:
             child.kill()
@@ -307,23 +273,13 @@ class _Run:
 
     def _limit(self) -> tuple[float, Status]:
         """How long to wait for the next event, and what it means when none comes."""
-        hang_s = HANG_BASE_S + self._macs / HANG_MACS_PER_S
-        if self._step == "sample":
-            expected_s = self.records[self._variant].sample_s or 0.0
-            hang_s = max(HANG_BASE_S / 10, HANG_SAMPLES * expected_s)
-        if self._request.hang_s is not None:
-            hang_s = self._request.hang_s
-        limits: list[tuple[float, Status]] = [(hang_s, "hung")]
-        if self._clock.hard:
-            limits.append((self._clock.left_s, "no_time"))
-            if self._variant and self._step != "sample":
-                limits.append((SETUP_SHARE * self._clock.budget_s, "no_time"))
-        return min(limits)
-
-    def _late_text(self, blame: Status, limit_s: float) -> str:
-        if blame == "hung":
-            return f"no answer during {self._step} within {limit_s:.3g} s: it hangs"
-        return f"{self._step} takes longer than {limit_s:.3g} s, too long for the time limit"
+        record = self.records.get(self._variant)
+        return self._clock.step_limit(
+            self._step if record is not None else "",
+            self._macs,
+            sample_s=None if record is None else record.sample_s,
+            hang_s=self._request.hang_s,
+        )
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["event"]
@@ -413,19 +369,6 @@ class _Run:
 
 def _is_python(variant: str) -> bool:
     return variant in BY_NAME and BY_NAME[variant].language == "numba"
-
-
-@contextmanager
-def _scratch_folder() -> Iterator[Path]:
-    """A temporary folder for what parent and workers exchange."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="moe_prof-") as folder:
-            yield Path(folder)
-    except OSError as error:
-        raise MoeProfError(
-            f"the temporary folder cannot be used: {error.strerror or error}; free some space, or "
-            "set TMPDIR to a folder that can be written"
-        ) from error
 
 
 def _error(event: dict[str, Any]) -> MoeProfError:

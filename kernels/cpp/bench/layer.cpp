@@ -1,3 +1,4 @@
+// Making the seeded layer, writing it to a file, and the C API's pointers into it.
 #include "layer.h"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// Parsing moe_bench's command line, and its usage text.
 #include "options.h"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// Filling the buckets: tasks of each expert from counts, pairs scattered in their order.
 #include "buckets.h"
 
 #include <algorithm>

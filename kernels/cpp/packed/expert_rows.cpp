@@ -1,3 +1,4 @@
+// One expert's blocks: how many rows share a walk through its weights, and the kernel calls.
 #include "expert_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Packing the layer's weights into panels, in huge pages where the system has them.
 #include "packed_weights.h"
 
 #include <algorithm>

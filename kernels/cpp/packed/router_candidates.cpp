@@ -1,3 +1,4 @@
+// Quantizing router and tokens to int16, the products, and the recheck of what they leave open.
 #include "router_candidates.h"
 
 #include <algorithm>

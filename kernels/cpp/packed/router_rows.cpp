@@ -1,3 +1,4 @@
+// Router outputs panel by panel: a block of a panel stays in L1 while all tokens pass.
 #include "router_rows.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The forward of one token, its panels shared out among threads.
 #include "single_token.h"
 
 #include <algorithm>

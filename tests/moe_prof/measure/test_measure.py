@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from moe_prof.errors import MoeProfError, UsageError, WorkloadError
-from moe_prof.measure import measure, measure_phases, parent
+from moe_prof.measure import clock, measure, measure_phases, parent, scratch
 from moe_prof.measure.child import ending_text
 from moe_prof.measure.results import DEFAULT_FACTORY
 from moe_prof.progress import Progress
@@ -23,6 +23,12 @@ HERE = Path(__file__).parent
 def children():
     """Worker processes of this test process."""
     return psutil.Process().children(recursive=True)
+
+
+def wish_for(monkeypatch, seconds):
+    """Set the time that a run without limit wishes to take."""
+    for module in (clock, parent):
+        monkeypatch.setattr(module, "DEFAULT_BUDGET_S", seconds)
 
 
 def test_every_variant_is_timed(request_for):
@@ -126,7 +132,7 @@ def test_no_temporary_folder_is_one_clear_error(request_for, monkeypatch):
     def refuse(**kwargs):
         raise FileNotFoundError(2, "No usable temporary directory found")
 
-    monkeypatch.setattr(parent.tempfile, "TemporaryDirectory", refuse)
+    monkeypatch.setattr(scratch.tempfile, "TemporaryDirectory", refuse)
     with pytest.raises(MoeProfError, match=r"No usable temporary directory found; .* set TMPDIR"):
         measure(request_for("good"))
 
@@ -196,14 +202,14 @@ def test_compiling_once_is_not_counted_as_setup(request_for, monkeypatch, tmp_pa
     monkeypatch.setenv("FAKE_PLANS", "numba-parallel=compiles")
     monkeypatch.setenv("FAKE_PLANS_MARK", str(tmp_path / "compiled"))
     monkeypatch.setattr(parent, "PYTHON_LOAD_S", 0.0)
-    monkeypatch.setattr(parent, "DEFAULT_BUDGET_S", 3.0)
+    wish_for(monkeypatch, 3.0)
     changes = {"repeat": None, "processes": 3, "plan_factory": "fake_plans:scripted"}
     assert measure(request_for("numba-parallel", **changes)).processes == 3
 
 
 def test_interval_comes_before_the_wished_time(request_for, monkeypatch):
     """Without a limit, six samples are taken even where the wish would allow two."""
-    monkeypatch.setattr(parent, "DEFAULT_BUDGET_S", 3.5)
+    wish_for(monkeypatch, 3.5)
     (slow,) = measure(request_for("slow", repeat=None, processes=1)).timings
     assert len(slow.samples_s) == 6
 
