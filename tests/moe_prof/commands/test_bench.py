@@ -2,9 +2,6 @@
 
 import dataclasses
 import json
-import os
-import signal
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +11,7 @@ from moe_prof import cli, session
 from moe_prof.commands import bench
 from moe_prof.measure import measure
 from moe_prof.measure.crowd import Crowd
+from tests.moe_prof.measure.interrupting import interrupt_at_sample
 
 PLANS = Path(__file__).parent.parent / "measure"
 SHAPE = "3,16,8,4,2"
@@ -213,12 +211,10 @@ def test_the_session_knows_its_command_line(run, tmp_path):
     )  # fmt: skip
 
 
-def test_interrupt_gives_a_partial_session(run, tmp_path):
+def test_interrupt_gives_a_partial_session(run, monkeypatch, tmp_path):
     """Ctrl-C: what was measured is printed and kept, exit code 130."""
-    timer = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    interrupt_at_sample(monkeypatch, "openmp")
     code, out, err = run("--variant", "openmp", "--repeat", "400", plans="scalar=slow")
-    timer.join()
     assert code == 130
     assert "interrupted: only what was measured before is shown" in out
     assert "interrupted" in err

@@ -16,6 +16,7 @@ from moe_prof.measure import clock, measure, measure_phases, parent, scratch
 from moe_prof.measure.child import ending_text
 from moe_prof.measure.results import DEFAULT_FACTORY
 from moe_prof.progress import Progress
+from tests.moe_prof.measure.interrupting import interrupt_at_sample
 
 HERE = Path(__file__).parent
 
@@ -231,12 +232,10 @@ def test_limit_reached_while_preparing(request_for):
     assert timing.status == "no_time"
 
 
-def test_interrupt_keeps_what_was_measured(request_for):
+def test_interrupt_keeps_what_was_measured(request_for, monkeypatch):
     """Ctrl-C during a long run: partial result, no process left."""
-    timer = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    interrupt_at_sample(monkeypatch, "good")
     measurement = measure(request_for("slow", "good", repeat=200, processes=1))
-    timer.join()
     assert measurement.interrupted
     assert 0 < len(measurement.timing("good").samples_s) < 200
     assert children() == []
