@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
-from moe_prof import machine, session, toolversions
+from moe_prof import machine
 from moe_prof.analysis import crowding
 from moe_prof.analysis.query import RowIndex
 from moe_prof.collectors import builtin
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_build, add_workload, force_path_of_build, split_output
-from moe_prof.commands.workload import Workload, isa_for, why_not, workload_from
+from moe_prof.commands.workload import Workload, isa_for, open_session, why_not, workload_from
 from moe_prof.measure import Measurement, Request, measure
 from moe_prof.measure.jobs import job_of
 from moe_prof.measure.pyperf_suite import write_suite
@@ -55,17 +56,8 @@ class Bench:
             max_time_s=args.max_time_s,
             build=args.build,
         )
-        with session.create(
-            self.name,
-            scenario=workload.scenario.label,
-            shape=workload.scenario.shape,
-            variants=variants,
-            seed=workload.seed,
-            machine=facts.as_dict(),
-            tools=toolversions.read(),
-            argv=args.argv,
-            folder=folder,
-        ) as opened:
+        measured = replace(workload, variants=variants)
+        with open_session(self.name, measured, facts, argv=args.argv, folder=folder) as opened:
             measurement = measure(request, progress, folder=opened.raw)
             rows = opened.add(_rows(measurement, workload, facts.usable_cpus()))
             with opened.writing():

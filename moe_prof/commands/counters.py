@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from moe_prof import session as sessions
-from moe_prof import toolversions
 from moe_prof.analysis.query import RowIndex
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, split_output
-from moe_prof.commands.workload import Workload, isa_for, workload_from
+from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
 from moe_prof.deadline import Deadline
-from moe_prof.errors import MoeProfError, UnavailableError, WorkloadError
+from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.features import read_cpu
 from moe_prof.kernels.selection import forced_isa
@@ -30,9 +28,8 @@ from moe_prof.rows import Row
 from moe_prof.session import Session
 from moe_prof.topdown import counted, simulation
 from moe_prof.topdown.counted import Counters
+from moe_prof.topdown.counting import TIMEOUT_S, Counting
 from moe_prof.topdown.modelled import simulated_rows
-
-TIMEOUT_S = 240.0
 
 
 class CountersCommand:
@@ -60,17 +57,7 @@ class CountersCommand:
         machine = read_machine()
         work = workload_from(args, machine)
         counters = counted.find_counters(machine)
-        with sessions.create(
-            self.name,
-            scenario=work.scenario.label,
-            shape=work.scenario.shape,
-            variants=work.variants,
-            seed=work.seed,
-            machine=machine.as_dict(),
-            tools=toolversions.read(),
-            argv=args.argv,
-            folder=folder,
-        ) as session:
+        with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = _Run(work, machine, session, progress, counters, deadline)
             run.build()
             if not counters.has_hardware:
@@ -100,6 +87,10 @@ class _Run:
         if not self.counters.events:
             return
         native, label = self._native(), self.work.scenario.label
+        counting = Counting(
+            self.work.scenario, self.work.threads, self.work.seed, self.counters, self.deadline,
+            self.session.raw / "perf",
+        )  # fmt: skip
         if self.counters.has_hardware:
             for name in self.work.variants:
                 if name not in native:
@@ -107,27 +98,17 @@ class _Run:
                     self.session.add(counted.missing_counts(label, name, why))
         for name in native:
             self.progress.step(f"{name}: perf stat")
-            rows = self._counts(name)
+            rows = self._counts(counting, name)
             if not self.counters.has_hardware:
                 rows = [row for row in rows if row.value is not None]
             self.session.add(rows)
 
-    def _counts(self, name: str) -> list[Row]:
-        label = self.work.scenario.label
-        if self.deadline.passed:
-            return counted.missing_counts(label, name, self.deadline.reason)
+    def _counts(self, counting: Counting, name: str) -> list[Row]:
         try:
-            return counted.count(
-                self._target(name), self.counters, folder=self.session.raw / "perf" / name,
-                timeout_s=self.deadline.left_s(TIMEOUT_S),
-            )  # fmt: skip
+            return counting.counts(name, isa_for(name, self.work.isa))
         except WorkloadError as error:
-            if self.deadline.passed:  # stopped by the limit: the workload is not to blame
-                return counted.missing_counts(label, name, self.deadline.reason)
             self.failures += (f"variant {name}: {error}",)
-            return counted.missing_counts(label, name, str(error))
-        except MoeProfError as error:
-            return counted.missing_counts(label, name, str(error))
+            return counted.missing_counts(self.work.scenario.label, name, str(error))
 
     def simulated(self) -> None:
         """Simulated counts of the variants that can be simulated."""
@@ -200,16 +181,6 @@ class _Run:
 
     def _forced(self, name: str) -> str | None:
         return forced_isa(BY_NAME[name], isa_for(name, self.work.isa))
-
-    def _target(self, name: str) -> counted.Target:
-        spec = BY_NAME[name]
-        return counted.Target(
-            self.work.scenario,
-            name,
-            isa_for(name, self.work.isa),
-            self.work.threads if spec.threads else 1,
-            self.work.seed,
-        )
 
 
 def _nothing(counters: Counters, rows: Sequence[Row]) -> str:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from moe_prof import session as sessions
-from moe_prof import toolversions
 from moe_prof.analysis import ceilings as ceiling_rows
 from moe_prof.analysis import crowding, roofline
 from moe_prof.analysis.ceilings import Ceilings
@@ -19,7 +16,7 @@ from moe_prof.collectors import builtin
 from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, split_output
-from moe_prof.commands.workload import Workload, isa_for, workload_from
+from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
 from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError, MoeProfError, WorkloadError
 from moe_prof.kernels import build as kernel_build
@@ -40,12 +37,12 @@ from moe_prof.rows import Row
 from moe_prof.session import Session
 from moe_prof.topdown import counted, simulation
 from moe_prof.topdown.counted import Counters
+from moe_prof.topdown.counting import TIMEOUT_S, Counting
 from moe_prof.topdown.machine_rows import floor_rows
 from moe_prof.topdown.modelled import Platform, Subject, model
 from moe_prof.topdown.untimed import untimed_rows
 from moe_prof.topdown.verdicts import verdict_rows
 
-TOOL_TIMEOUT_S = 240.0
 TIMING_SHARE = 0.45
 PHASES_SHARE = 0.12
 CEILINGS_SHARE = 0.12
@@ -72,17 +69,7 @@ class Topdown:
         folder = split_output(args)
         machine = read_machine()
         work = workload_from(args, machine)
-        with sessions.create(
-            self.name,
-            scenario=work.scenario.label,
-            shape=work.scenario.shape,
-            variants=work.variants,
-            seed=work.seed,
-            machine=machine.as_dict(),
-            tools=toolversions.read(),
-            argv=args.argv,
-            folder=folder,
-        ) as session:
+        with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = _Run(work, machine, session, progress, deadline, args.max_time_s, args.repeat)
             run.all()
             result = run.result()
@@ -274,6 +261,10 @@ class _Run:
     def _count(self) -> None:
         """Hardware counters: events of every variant, and its slots where the core tells them."""
         label, native = self.work.scenario.label, self._native_jobs()
+        counting = Counting(
+            self.work.scenario, self.work.threads, self.work.seed, self.counters, self.deadline,
+            self.session.raw / "perf",
+        )  # fmt: skip
         for job in self._trusted():
             if job not in native:
                 why = counted.why_not_counted(job.variant)
@@ -281,51 +272,23 @@ class _Run:
                 self.session.add(counted.missing_nodes(label, job.variant, why))
                 continue
             self.progress.step(f"{job.variant}: perf stat")
-            self.session.add(self._counts(job))
+            try:
+                self.session.add(counting.counts(job.variant, job.isa))
+            except WorkloadError as error:
+                self.session.add(counted.missing_counts(label, job.variant, str(error)))
             if not self.reason:
-                self.session.add(self._nodes(job))
+                self.session.add(self._nodes(counting, job))
 
-    def _counts(self, job: Job) -> list[Row]:
-        target = self._target(job)
-        if self.deadline.passed:
-            return counted.missing_counts(target.scenario.label, job.variant, self.deadline.reason)
-        try:
-            return counted.count(
-                target, self.counters, folder=self._perf_folder(job), timeout_s=self._tool_s()
-            )
-        except MoeProfError as error:
-            return counted.missing_counts(target.scenario.label, job.variant, str(error))
-
-    def _nodes(self, job: Job) -> list[Row]:
+    def _nodes(self, counting: Counting, job: Job) -> list[Row]:
         """Slots by perf; once it refuses them, the model answers for the others and for this."""
-        target = self._target(job)
-        if self.deadline.passed:
-            return counted.missing_nodes(target.scenario.label, job.variant, self.deadline.reason)
         try:
-            return counted.topdown(
-                target, self.counters, folder=self._perf_folder(job), timeout_s=self._tool_s()
-            )
+            return counting.nodes(job.variant, job.isa)
         except WorkloadError as error:
             why = str(error)
             self._note(f"{job.variant}: its slots were not counted: {why}")
         except MoeProfError as error:
             why = self.reason = str(error)
-        return counted.missing_nodes(target.scenario.label, job.variant, why)
-
-    def _target(self, job: Job) -> counted.Target:
-        return counted.Target(
-            self.work.scenario,
-            job.variant,
-            job.isa,
-            self.work.threads if BY_NAME[job.variant].threads else 1,
-            self.work.seed,
-        )
-
-    def _perf_folder(self, job: Job) -> Path:
-        return self.session.raw / "perf" / job.variant
-
-    def _tool_s(self) -> float:
-        return self.deadline.left_s(TOOL_TIMEOUT_S)
+        return counted.missing_nodes(self.work.scenario.label, job.variant, why)
 
     def _native_jobs(self) -> list[Job]:
         return [
@@ -343,7 +306,7 @@ class _Run:
             machine=self.machine,
             cpu=self.cpu,
             seed=self.work.seed,
-            timeout_s=TOOL_TIMEOUT_S,
+            timeout_s=TIMEOUT_S,
             end_s=self.deadline.end_s,
             folder=self.session.raw / "callgrind",
             progress=self.progress,

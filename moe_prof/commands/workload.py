@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from moe_prof import scenario as scenarios
+from moe_prof import session as sessions
+from moe_prof import toolversions
 from moe_prof.errors import UsageError
 from moe_prof.kernels import selection
 from moe_prof.kernels.elf import foreign_reason
@@ -17,6 +20,7 @@ from moe_prof.kernels.table import BY_NAME
 from moe_prof.kernels.weights import MAX_REDUCTION
 from moe_prof.machine import Machine
 from moe_prof.scenario import Scenario
+from moe_prof.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,32 @@ def workload_from(args: argparse.Namespace, machine: Machine) -> Workload:
         isa,
         args.seed,
         left_out,
+    )
+
+
+def open_session(
+    command: str,
+    work: Workload,
+    machine: Machine,
+    *,
+    argv: Sequence[str],
+    folder: Path | None,
+) -> Session:
+    """A session of the workload, as :func:`session.create` makes it.
+
+    Raises:
+        MoeProfError: its folder cannot be used.
+    """
+    return sessions.create(
+        command,
+        scenario=work.scenario.label,
+        shape=work.scenario.shape,
+        variants=work.variants,
+        seed=work.seed,
+        machine=machine.as_dict(),
+        tools=toolversions.read(),
+        argv=argv,
+        folder=folder,
     )
 
 
