@@ -1,13 +1,13 @@
 """The ``topdown`` command from end to end on a tiny layer.
 
 One real run measures; the other tests replay its measurement through the command on machines that
-are played: without valgrind, with an Intel PMU, with a wrong variant, with Ctrl-C.
+are played: without valgrind, with a wrong variant, with Ctrl-C, with other programs.
 """
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,121 +15,12 @@ import pytest
 
 from moe_prof import session
 from moe_prof.analysis.verdict import Cause
-from moe_prof.collectors.perf_stat import EVENTS
 from moe_prof.commands import topdown as command
-from moe_prof.errors import BuildError, ToolError, UnavailableError, WorkloadError
-from moe_prof.kernels import build as kernel_build
+from moe_prof.errors import BuildError
 from moe_prof.measure.crowd import Crowd
-from moe_prof.measure.expected import layer_macs
-from moe_prof.scenario import Scenario
-from moe_prof.topdown import counted, simulation
-from tests.moe_prof.commands.running import (
-    CONTRACT_METRICS,
-    TREE,
-    Ran,
-    hide_programs,
-    main,
-)
-from tests.moe_prof.topdown import fake_intel
-from tests.moe_prof.topdown.made import simulated
-
-SHAPE = "4,32,32,4,2"
-VARIANTS = ("scalar", "openmp")
-NO_PMU = "this virtual machine has no CPU PMU"
-FIND_COUNTERS = counted.find_counters
-NO_COUNTERS = counted.Counters((), None, NO_PMU, NO_PMU, "run on bare metal")
-
-
-@dataclass
-class Measured:
-    """The real run, its session's folder and what its measuring functions returned."""
-
-    ran: Ran
-    folder: Path
-    answers: dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def real(tmp_path_factory):
-    """One run without counters, everything else real: kernels, clocks, ceilings, callgrind."""
-    folder = tmp_path_factory.mktemp("topdown") / "session"
-    answers: dict[str, Any] = {}
-    for kind in ("release", "phases"):
-        kernel_build.build(kind)  # its minutes on a busy machine are not to come from the limit
-
-    def recording(name, function):
-        def recorded(*args, **options):
-            answers[name] = function(*args, **options)
-            return answers[name]
-
-        return recorded
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MOE_PROF_ISA", raising=False)
-        patch.setattr(counted, "find_counters", lambda machine: NO_COUNTERS)
-        for name in ("measure", "measure_phases"):
-            patch.setattr(command, name, recording(name, getattr(command, name)))
-        ceilings = command.measured_ceilings
-        patch.setattr(ceilings, "measure", recording("ceilings", ceilings.measure))
-        ran = main(
-            "topdown", SHAPE, "--variant", ",".join(VARIANTS), "--max-time", "120", "--repeat", "3",
-            "--format", "json", "--output", folder,
-        )  # fmt: skip
-    return Measured(ran, folder, answers)
-
-
-def calm(times, name):
-    """Phase times of an idle machine: on a crowded one teams of threads do little but wait."""
-    threads = (replace(thread, wait_s=0.1 * thread.busy_s) for thread in times.threads)
-    return replace(times, variant=name, threads=tuple(threads), crowd=None)
-
-
-@pytest.fixture
-def replay(real, monkeypatch, tmp_path):
-    """Run the command on the recorded measurement; ``change`` alters its timings first."""
-    monkeypatch.delenv("MOE_PROF_ISA", raising=False)
-    monkeypatch.setattr(counted, "find_counters", lambda machine: NO_COUNTERS)
-    ceilings = real.answers["ceilings"]
-    monkeypatch.setattr(command.measured_ceilings, "measure", lambda *a, **o: ceilings)
-
-    def go(
-        *argv, change=lambda timing: timing, made=calm, requests=None, variants=VARIANTS, **changes
-    ):
-        found = real.answers["measure"]
-        timings = tuple(
-            change(replace(timing, variant=name))
-            for name, timing in zip(variants, found.timings, strict=True)
-        )
-
-        def measured(request, progress, *, folder):
-            if requests is not None:
-                requests.append(request)
-            return replace(found, timings=timings, **{"crowd": None, **changes})
-
-        def phases(request, progress, *, folder):
-            wanted = [job.variant for job in request.jobs]
-            times = zip(variants, real.answers["measure_phases"], strict=True)
-            return tuple(made(t, name) for name, t in times if name in wanted)
-
-        monkeypatch.setattr(command, "measure", measured)
-        monkeypatch.setattr(command, "measure_phases", phases)
-        options = ["--variant", ",".join(variants), "--output", tmp_path / "session"]
-        return main("topdown", SHAPE, *options, "--format", "json", *argv)
-
-    return go
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Hand-made counts instead of callgrind; gives the jobs that were simulated."""
-    jobs = []
-
-    def made(wanted, scenario, **options):
-        jobs.extend(wanted)
-        return {job.variant: simulated(variant=job.variant, isa=job.isa) for job in wanted}, {}
-
-    monkeypatch.setattr(simulation, "simulate", made)
-    return jobs
+from moe_prof.topdown import simulation
+from tests.moe_prof.commands.running import CONTRACT_METRICS, TREE, Ran, hide_programs
+from tests.moe_prof.commands.topdown_run import NO_PMU, SHAPE, VARIANTS
 
 
 def test_the_run_succeeds(real):
@@ -364,101 +255,3 @@ def test_waiting_on_an_idle_machine_has_a_verdict(replay, quick):
 
     ran = replay("--threads", "2", made=idle, crowd=Crowd(2, 0.0))
     assert ran.rows["openmp", "verdict"]["source"] in ("spin_bound", "imbalance", "serial_bound")
-
-
-@pytest.fixture
-def on_intel(replay, monkeypatch, tmp_path):
-    """Replay on a machine with slot counters, played by recorded perf outputs."""
-    monkeypatch.setattr(counted, "MIN_TIME_S", 0.01)
-    others = hide_programs(monkeypatch, tmp_path / "others", ["perf", "valgrind"])
-
-    def go(*argv, **options):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(counted, "find_counters", FIND_COUNTERS)
-            fake_intel.pretend_intel(patch, tmp_path)
-            patch.setenv("PATH", f"{tmp_path / 'bin'}:{others}")
-            return replay(*argv, **options)
-
-    return go
-
-
-def test_slots_are_measured_where_they_can_be(on_intel, tmp_path):
-    """The recorded Sapphire Rapids: every node measured, nothing simulated."""
-    ran = on_intel()
-    assert (ran.code, ran.complaints) == (0, [])
-    rows = ran.rows
-    for name in VARIANTS:
-        assert {rows[name, node]["provenance"] for node in TREE} == {"measured"}
-        assert rows[name, "Retiring"]["value"] == 0.75
-        assert rows[name, "IPC"]["value"] == 3.0
-        assert rows[name, "verdict"]["provenance"] == "measured"
-        assert [m for m in CONTRACT_METRICS if (name, m) not in rows] == []
-    assert {row["collector"] for row in ran.document["rows"]}.isdisjoint({"callgrind", "model"})
-    assert (tmp_path / "session" / "raw" / "perf" / "scalar" / "perf_stat.csv").is_file()
-
-
-def test_counted_events_are_of_one_forward(on_intel):
-    """The recorded 6e9 instructions over the driver's own number of forwards."""
-    rows = on_intel().rows
-    row = rows["scalar", "instructions"]
-    forwards = int(row["source"].split("per forward, ")[1].split()[0])
-    assert (row["provenance"], row["value"]) == ("measured", pytest.approx(6e9 / forwards))
-    assert rows["scalar", "instructions_per_mac"]["value"] == pytest.approx(
-        row["value"] / layer_macs(Scenario(4, 32, 32, 4, 2))
-    )
-
-
-def test_a_variant_outside_of_the_driver_says_so(on_intel):
-    """perf stat cannot count numba's code: rows with the reason, not silence."""
-    rows = on_intel(variants=("scalar", "numba-parallel")).rows
-    assert rows["scalar", "Retiring"]["value"] == 0.75
-    for metric in (*TREE, "IPC", "instructions", "instructions_per_mac"):
-        row = rows["numba-parallel", metric]
-        assert (row["value"], row["provenance"]) == (None, "unavailable")
-        assert "numba-parallel is not part of it" in row["source"]
-
-
-@pytest.fixture
-def counters(replay, monkeypatch):
-    """Counters for cycles and slots whose runs have planted ends; no perf runs."""
-    found = counted.Counters(EVENTS, None, "", "", "")
-
-    def plant(**steps):
-        monkeypatch.setattr(counted, "find_counters", lambda machine: found)
-        for name, error in ({"count": None, "topdown": None} | steps).items():
-
-            def step(target, counters, *, folder, timeout_s, error=error):
-                if error is not None:
-                    raise error
-                return []
-
-            monkeypatch.setattr(counted, name, step)
-
-    return plant
-
-
-@pytest.mark.parametrize("error", [UnavailableError("perf says no"), ToolError("perf fell over")])
-def test_the_model_answers_where_perf_refuses_slots(replay, counters, quick, error):
-    """A PMU that promises slots and then refuses them."""
-    counters(topdown=error)
-    ran = replay()
-    assert ran.code == 0
-    assert {ran.rows[v, "Retiring"]["provenance"] for v in VARIANTS} == {"modelled"}
-
-
-def test_a_refused_count_leaves_reasons(replay, counters, quick):
-    """The names of the contract are there, without values."""
-    counters(count=UnavailableError("perf says no"))
-    rows = replay().rows
-    for metric in ("instructions", "instructions_per_mac", "IPC"):
-        row = rows["scalar", metric]
-        assert (row["value"], row["source"]) == (None, "perf says no")
-
-
-def test_a_crash_under_perf_is_noted(replay, counters, quick, tmp_path):
-    """The variant keeps its times; its nodes and a remark name the crash."""
-    counters(topdown=WorkloadError("killed by SIGSEGV"))
-    ran = replay()
-    assert {ran.rows[v, "Retiring"]["source"] for v in VARIANTS} == {"killed by SIGSEGV"}
-    notes = session.load(tmp_path / "session").manifest.notes
-    assert "scalar: its slots were not counted: killed by SIGSEGV" in notes
