@@ -12,10 +12,11 @@ from pathlib import Path
 import psutil
 
 from moe_prof.errors import UsageError
+from moe_prof.machine.limits import memory_left_bytes
+from moe_prof.machine.tree import Tree
 from moe_prof.scenario import Scenario
 
 GIB = 1 << 30
-CGROUP_ROOT = Path("/sys/fs/cgroup")
 
 
 def weight_bytes(scenario: Scenario) -> int:
@@ -38,7 +39,10 @@ def required_bytes(scenario: Scenario) -> int:
 
 def available_bytes() -> int:
     """Bytes this process may still allocate: the least that machine, cgroup and ulimit leave."""
-    limits = [psutil.virtual_memory().available, *_cgroup_free_bytes(CGROUP_ROOT)]
+    limits = [psutil.virtual_memory().available]
+    left = memory_left_bytes(Tree(Path("/")))
+    if left is not None:
+        limits.append(left)
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
         limits.append(soft - psutil.Process().memory_info().vms)
@@ -57,57 +61,3 @@ def check_memory(what: str, needed_bytes: int) -> None:
             f"{what} needs {needed_bytes / GIB:.1f} GiB of memory, {free / GIB:.1f} GiB are "
             "available; use smaller sizes or a larger machine"
         )
-
-
-def _cgroup_free_bytes(root: Path) -> list[int]:
-    """Free bytes of every limited control group (v1 and v2) above this process."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    free = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            base, limit_name, usage_name = root, "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            base, limit_name, usage_name = (
-                root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-            )  # fmt: skip
-        else:
-            continue
-        group = base / path.lstrip("/")
-        for folder in (group, *group.parents):
-            value = _group_free_bytes(folder, limit_name, usage_name)
-            if value is not None:
-                free.append(value)
-            if folder == base:
-                break
-    return free
-
-
-def _group_free_bytes(folder: Path, limit_name: str, usage_name: str) -> int | None:
-    """Limit minus usage of one group, page cache that can be dropped not counted as used."""
-    limit = _read_number(folder / limit_name)
-    usage = _read_number(folder / usage_name)
-    if limit is None or usage is None:
-        return None
-    return limit - usage + _droppable_bytes(folder / "memory.stat")
-
-
-def _droppable_bytes(stat: Path) -> int:
-    try:
-        lines = stat.read_text(encoding="ascii", errors="replace").splitlines()
-    except OSError:
-        return 0
-    values = dict(line.split(maxsplit=1) for line in lines if " " in line)
-    return int(values.get("total_inactive_file", values.get("inactive_file", "0")))
-
-
-def _read_number(path: Path) -> int | None:
-    """The file's number; None when it is absent, or says ``max``."""
-    try:
-        text = path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None

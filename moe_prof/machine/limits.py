@@ -93,6 +93,32 @@ def _memory_limit(tree: Tree) -> int | None:
     )
 
 
+def memory_left_bytes(tree: Tree) -> int | None:
+    """What the tightest control group still leaves to this process; None without a limit.
+
+    Page cache that can be dropped is not counted as used.
+    """
+    names = (
+        ("", "memory.max", "memory.current"),
+        ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    )
+    left = [
+        limit - usage + _droppable_bytes(tree, folder)
+        for controller, limit_name, usage_name in names
+        for folder in _groups(tree, controller)
+        if (limit := tree.integer(f"{folder}/{limit_name}")) is not None
+        and limit < _V1_NO_LIMIT_BYTES
+        and (usage := tree.integer(f"{folder}/{usage_name}")) is not None
+    ]
+    return min(left, default=None)
+
+
+def _droppable_bytes(tree: Tree, folder: str) -> int:
+    values = tree.fields(f"{folder}/memory.stat", " ")
+    text = values.get("total_inactive_file", values.get("inactive_file", ""))
+    return int(text) if text.isdigit() else 0
+
+
 def _groups(tree: Tree, controller: str) -> Iterator[str]:
     """Folders of the process's group and its ancestors; ``controller`` "" is version 2.
 

@@ -167,25 +167,9 @@ def test_weight_bytes_are_what_is_allocated():
     assert memory.weight_bytes(SMALL) == random_weights(SMALL).nbytes
 
 
-def test_control_group_limits_count(tmp_path):
-    """A version 2 control group's limit minus its use, droppable page cache not counted."""
-    (tmp_path / "memory.max").write_text("1000000\n")
-    (tmp_path / "memory.current").write_text("400000\n")
-    (tmp_path / "memory.stat").write_text("anon 300000\ninactive_file 100000\n")
-    free = memory._group_free_bytes(tmp_path, "memory.max", "memory.current")
-    assert free == 700000
-
-
-def test_unlimited_control_group_is_no_limit(tmp_path):
-    """``max`` means that the group sets no limit."""
-    (tmp_path / "memory.max").write_text("max\n")
-    (tmp_path / "memory.current").write_text("400000\n")
-    assert memory._group_free_bytes(tmp_path, "memory.max", "memory.current") is None
-
-
 def test_available_memory_is_the_least_limit(monkeypatch):
     """The tightest of machine and control groups decides."""
-    monkeypatch.setattr(memory, "_cgroup_free_bytes", lambda root: [12345, 1 << 60])
+    monkeypatch.setattr(memory, "memory_left_bytes", lambda tree: 12345)
     assert memory.available_bytes() == 12345
 
 
