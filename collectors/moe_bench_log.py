@@ -38,6 +38,7 @@ LINE = re.compile(
     r"[^\"]*?(?:problem size:\s*num_tokens=|\b(?:Baseline|Optimized) time:\s*[-+0-9ni]"
     r"|\bResult is (?:correct|incorrect|wrong|NOT correct)\b|\bSpeedup:\s*[-+0-9ni])"
 )
+_WORDS = ("problem size", " time:", "Result is", "Speedup:")
 _FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -57,6 +58,11 @@ class BenchRun:
     worst_error: float | None = None
     speedup: float | None = None
     line: int = 0
+
+
+def is_line(line: str) -> bool:
+    """Whether the line is one of those that the program prints."""
+    return any(word in line for word in _WORDS) and LINE.match(line) is not None
 
 
 def parse(lines: Iterable[tuple[int, str]]) -> tuple[list[BenchRun], tuple[str, ...]]:

@@ -8,6 +8,7 @@ aligns; in the CSV form by their position.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -114,12 +115,12 @@ def warn_repeated(columns: Sequence[Column], line: int, warnings: Warnings) -> N
 
 
 def _columns(found: Sequence[tuple[str, int]]) -> tuple[Column, ...]:
-    names = [name for name, _ in found]
+    names = Counter(name for name, _ in found)
     seen: dict[str, int] = {}
     columns = []
     for name, edge in found:
         seen[name] = seen.get(name, 0) + 1
-        pmu = f"pmu-{seen[name]}" if names.count(name) > 1 else None
+        pmu = f"pmu-{seen[name]}" if names[name] > 1 else None
         metric = f"%  {name}" if name in _TOPDOWN_TITLES else name
         columns.append(Column(metric, pmu, edge))
     return tuple(columns)

@@ -24,6 +24,7 @@ _PLACES = ("TS", "SKT", "CPU", "CID", "PID", "CMD")
 _STATISTICS = ("mean", "avg", "min", "max", "stddev", "p95")
 _METRIC_TITLES = ("metric", "metrics", "name")
 _OLD = "metric_"
+_FIRST_TITLE = re.compile(r'"?(?:TS|SKT|CPU|CID|PID|CMD|time|timestamp|metrics?|name)\b', re.I)
 _PART = re.compile(r"(?P<name>.+)\.(?:[SC]?)(?P<part>[0-9]+)")
 _UNITS = (
     (re.compile(r"(?:^|_)TMA_.*(?:\(%\)|%)$"), "% slots"),
@@ -74,7 +75,7 @@ class PerfspectReport:
 
 def is_header(line: str) -> bool:
     """Whether the line holds the titles of one of the layouts."""
-    return _layout(_cells(line)) is not None
+    return _FIRST_TITLE.match(line) is not None and _layout(_cells(line)) is not None
 
 
 def parse(text: str) -> PerfspectReport:

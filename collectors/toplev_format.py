@@ -71,7 +71,7 @@ class ToplevReport:
 
 def is_header(line: str) -> bool:
     """Whether the line holds the titles of toplev's CSV."""
-    return any(
+    return "Area" in line and any(
         {"Area", "Value", "Unit"} <= set(cells) or {"Area", "Node"} <= set(cells)
         for cells in (_split(line, separator) for separator in SEPARATORS if separator in line)
     )

@@ -76,6 +76,7 @@ def _read(
         if kind is not None and kind.stream is not None:
             with line_stream(source, step, remarks) as lines:
                 return [(kind, kind.stream(lines, labels))]
+    step(0.0)
     lines_read, damage = read_lines(source)
     remarks += damage
     found = read_text(lines_read, KINDS, labels)

@@ -90,6 +90,6 @@ KIND = Kind(
     name=NAME,
     title="log lines of moe_bench (lab2)",
     read=read,
-    starts=moe_bench_log.LINE.match,
+    starts=moe_bench_log.is_line,
     scattered=True,
 )

@@ -27,6 +27,7 @@ _SAMPLE = re.compile(
     r"\S.*?\s+(?:\d+/\s*)?\d+\s+(?:\[\d+\]\s+)?(?:\S+\s+)?\d+\.\d{3,9}:\s+(?:\d+\s+)?"
     r"\S+:(?=\s|$)"
 )
+_TIME = re.compile(r"\d\.\d{3,9}:\s")  # a cheap look before the dear one
 _STACK = re.compile(r"[^\s;].*\s[0-9]+(?:\.[0-9]+)?$")
 
 _Function = tuple[str, str]  # name, module
@@ -144,7 +145,7 @@ SCRIPT_KIND = Kind(
     name=PERF_SCRIPT,
     title="perf script",
     read=lambda part, labels: stream_script(part.lines, labels),
-    starts=_SAMPLE.match,
+    starts=lambda line: _TIME.search(line) and _SAMPLE.match(line),
     fits=_has_samples,
     stream=stream_script,
 )

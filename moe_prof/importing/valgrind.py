@@ -118,6 +118,11 @@ def _function_name(key: FunctionKey) -> str:
     return f"{key.name} ({key.file}){module}"
 
 
+def _is_summary_line(line: str) -> bool:
+    marked = ("==" in line or "--" in line) and valgrind_text.LINE.match(line) is not None
+    return marked or _SUMMARY_START.match(line) is not None
+
+
 FILE = Kind(
     name="callgrind",
     title="callgrind.out and cachegrind.out",
@@ -134,6 +139,6 @@ SUMMARY = Kind(
     name="cachegrind",
     title="valgrind's summary on stderr",
     read=read_summary,
-    starts=lambda line: valgrind_text.LINE.match(line) or _SUMMARY_START.match(line),
+    starts=_is_summary_line,
     scattered=True,
 )
