@@ -339,6 +339,8 @@ def _json_regions(text: str) -> tuple[McaFigures, ...]:
     try:
         while place < len(text):
             found, place = decoder.raw_decode(text, place)
+            if not isinstance(found, dict):
+                raise InputError("this JSON is no llvm-mca report: it holds no object")
             merged |= found
             while place < len(text) and text[place].isspace():
                 place += 1

@@ -29,14 +29,15 @@ TIME = re.compile(
     rf".*?\b(?P<which>Baseline|Optimized) time:\s*(?P<value>{_NUMBER})\s*(?P<unit>[mun]?s)?\b"
 )
 RESULT = re.compile(
-    rf".*?\bResult is (?P<verdict>correct|incorrect|wrong|NOT correct)\b[^(]*"
+    rf".*?\bResult is (?P<verdict>(?:NOT )?(?:IN)?CORRECT|WRONG)\b[^(]*"
     rf"(?:\(rel RMSE:\s*(?P<rmse>{_NUMBER})(?:,\s*worst token:\s*(?P<worst>{_NUMBER})"
-    rf"(?:\s*at\s*(?P<at>-?[0-9]+))?)?)?"
+    rf"(?:\s*at\s*(?P<at>-?[0-9]+))?)?)?",
+    re.IGNORECASE,
 )
 SPEEDUP = re.compile(rf".*?\bSpeedup:\s*(?P<value>{_NUMBER})\s*[x×]?\s*$")
 LINE = re.compile(
     r"[^\"]*?(?:problem size:\s*num_tokens=|\b(?:Baseline|Optimized) time:\s*[-+0-9ni]"
-    r"|\bResult is (?:correct|incorrect|wrong|NOT correct)\b|\bSpeedup:\s*[-+0-9ni])"
+    r"|\bResult is (?i:(?:NOT )?(?:IN)?CORRECT|WRONG)\b|\bSpeedup:\s*[-+0-9ni])"
 )
 _WORDS = ("problem size", " time:", "Result is", "Speedup:")
 _FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -99,7 +100,7 @@ def _changes(line: str) -> dict[str, float | bool | None]:
         return {"baseline_s" if time["which"] == "Baseline" else "optimized_s": value}
     if result:
         return {
-            "correct": result["verdict"] == "correct",
+            "correct": result["verdict"].lower() == "correct",
             "rel_rmse": parse_plain(result["rmse"]) if result["rmse"] else None,
             "worst_error": parse_plain(result["worst"]) if result["worst"] else None,
         }

@@ -30,6 +30,7 @@ _PROGRESS_WORDS = re.compile(
     r"(?:vtune|amplxe(?:-cl)?): Executing actions\s+\d+ %\s*"
     r"(?:(?:Generating a report|Finalizing [\w ]*|Loading [\w ]*|done)\s*)*"
 )
+_INDENTED_QUOTE = re.compile(r'^(?P<indent> +)"(?=[^"]*"[,;\t])')  # csv wants it inside
 _VALUE = re.compile(
     r"(?P<number>[+-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z/]*)"
     r"(?: of .*)?"
@@ -159,6 +160,7 @@ def _lines(text: str) -> list[tuple[int, str]]:
     for number, raw in enumerate(text.lstrip("\ufeff").split("\n"), 1):
         for part in raw.split("\r"):
             line = _PROGRESS_WORDS.sub("", part, count=1)
+            line = _INDENTED_QUOTE.sub(r'"\g<indent>', line)
             if line.strip() and not _PROGRESS.match(line):
                 found.append((number, line.rstrip(" ")))  # a tab at the end ends an empty cell
     return found

@@ -108,13 +108,14 @@ class RowMaker:
         n: int | None = None,
     ) -> Row:
         """A row; a value that is None or no finite number is unavailable, ``missing`` says why."""
-        known = value is not None and math.isfinite(value)
+        number = float(value) if value is not None and math.isfinite(value) else None
+        known = number is not None
         if not known and status == "ok":
             status = "not_counted" if value is None else "out_of_bounds"
         return Row(
             scenario=self.labels.scenario, variant=self.labels.variant, collector=self.collector,
             scope=scope, repeat=repeat, time_s=time_s, cpu=cpu, thread=thread, phase=phase,
-            metric=metric or "?", level=level, value=value if known else None, unit=unit or "1",
+            metric=metric or "?", level=level, value=number, unit=unit or "1",
             stddev=stddev, n=n, mux_pct=mux_pct, status=status,
             provenance=self.provenance if known else "unavailable",
             source=source if known else f"{source}; {missing}",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from moe_prof import scenario as scenarios
 from moe_prof.collectors import moe_bench_log
 from moe_prof.collectors.moe_bench_log import BenchRun
 from moe_prof.errors import InputError, UsageError
-from moe_prof.importing.base import Found, Kind, Labels, Part
+from moe_prof.importing.base import Found, Kind, Labels, Part, RowMaker
 from moe_prof.rows import Row
 
 NAME = "moe_bench"
@@ -62,24 +61,19 @@ def _rows(run: BenchRun, scenario: str, repeat: int | None, labels: Labels) -> I
     ]
     if run.optimized_s is not None and run.iterations:
         values.append(("time", run.optimized_s / run.iterations, "s"))
+    maker = RowMaker(Labels(scenario, labels.variant), NAME)
     for name, value, unit in values:
         if value is None:
             continue
-        finite = math.isfinite(value)
-        impossible = not finite or (name == "speedup" and value <= 0)
-        yield Row(
-            scenario=scenario,
-            variant=labels.variant,
-            collector=NAME,
-            scope="process",
-            repeat=repeat,
-            metric=name,
-            value=value if finite else None,
-            unit=unit,
-            status="out_of_bounds" if impossible else "ok",
-            provenance="measured" if finite else "unavailable",
-            source=f"line {run.line}" if name != "time" else "Optimized time / iterations",
-        )
+        source = f"line {run.line}" if name != "time" else "Optimized time / iterations"
+        if name == "speedup" and (run.correct is False or value <= 0):
+            why = "a wrong result has no speedup" if run.correct is False else "it is impossible"
+            yield maker.row(
+                name, None, unit, source, repeat=repeat, status="out_of_bounds",
+                missing=f"{value:g} was printed, but {why}",
+            )  # fmt: skip
+        else:
+            yield maker.row(name, value, unit, source, repeat=repeat, missing="no finite number")
 
 
 def _float(value: float | None) -> float | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from moe_prof.collectors import vtune_csv
+from moe_prof.collectors.perf_units import to_base
 from moe_prof.collectors.vtune_csv import SummaryMetric, VtuneTable
 from moe_prof.errors import InputError
 from moe_prof.importing.base import Found, Kind, Labels, Part, RowMaker
@@ -16,10 +17,14 @@ _COLUMN_WORDS = ("CPU Time", "Hardware Event", "Clockticks", "Instructions Retir
                  "Spin Time", "Metric Value", "Module", "Overhead Time")  # fmt: skip
 _KEY_WORDS = ("Function", "Thread", "Module", "Source Line", "Sync Object", "Process",
               "Hierarchy Level", "Source File", "Metric Name")  # fmt: skip
+_SUM = "sum over the report's rows"
+_HEADS = ("Elapsed Time", "Collection and Platform Info")  # under which all else is shown
 _SUMMARY = re.compile(
     r"\s*(?:Elapsed Time: [\d.,]+\s*s|Collection and Platform Info\s*$"
     r"|(?:vtune|amplxe(?:-cl)?): (?:Executing actions|Using result path|Collection|Generating))"
 )
+_RULE = re.compile(r"-{2,}(?: +-{2,})+\s*")
+_METRIC = re.compile(r"[A-Z][\w ]+: \S|Collection and Platform Info")
 _UNIT_IN_TITLE = re.compile(r"\((?P<unit>s|ms|us|ns|%|GB/sec|MB/sec)\)$")
 _SCALES = {"s": (1.0, "s"), "ms": (1e-3, "s"), "us": (1e-6, "s"), "ns": (1e-9, "s"),
            "%": (0.01, "1"), "GB/sec": (1e9, "bytes/s"), "MB/sec": (1e6, "bytes/s"),
@@ -27,25 +32,47 @@ _SCALES = {"s": (1.0, "s"), "ms": (1e-3, "s"), "us": (1e-6, "s"), "ns": (1e-9, "
 
 
 def read(part: Part, labels: Labels) -> Found:
-    """Rows of a table and of a summary; raises InputError."""
+    """Rows of tables and of a summary; raises InputError."""
+    maker = RowMaker(labels, NAME)
     rows: list[Row] = []
     notes: tuple[str, ...] = ()
     failure: InputError | None = None
-    text = part.text
+    table_text, summary_text = _split(part.lines)
     try:
-        table = vtune_csv.parse_table(text)
+        table = vtune_csv.parse_table(table_text)
         if "Metric Name" not in table.columns:
-            rows += _table_rows(table, RowMaker(labels, NAME))
+            rows += _table_rows(table, maker)
             notes = table.notes if table.rows else ("the report of VTune has no rows",)
     except InputError as error:
         failure = error
-    if not rows and not notes:
+    if summary_text or not (rows or notes):
         try:
-            metrics = vtune_csv.parse_summary(text)
+            metrics = vtune_csv.parse_summary(summary_text or table_text)
+            told = [row for metric in metrics for row in _summary_row(metric, maker)]
+            names = {row.metric for row in told}  # the summary's totals, not those of its top rows
+            rows = [*told, *(row for row in rows if row.source != _SUM or row.metric not in names)]
         except InputError as error:
-            raise failure or error from error
-        rows = [row for metric in metrics for row in _summary_row(metric, RowMaker(labels, NAME))]
+            if not rows and not notes:
+                raise failure or error from error
     return Found(tuple(rows), notes)
+
+
+def _split(lines: Sequence[str]) -> tuple[str, str]:
+    """The table whose columns a line of dashes marks, and the text around it, "" if there is none.
+
+    Lines of the other part are empty, so that numbers stay true.
+    """
+    rule = next((n for n, line in enumerate(lines) if n and _RULE.fullmatch(line)), None)
+    if rule is None or not any(word in lines[rule - 1] for word in _COLUMN_WORDS):
+        return "\n".join(lines), ""
+    end = next(
+        (n for n in range(rule + 1, len(lines)) if not lines[n].strip() or _METRIC.match(lines[n])),
+        len(lines),
+    )
+    inside = range(rule - 1, end)
+    table = [line if n in inside else "" for n, line in enumerate(lines)]
+    rest = [line if n not in inside else "" for n, line in enumerate(lines)]
+    return "\n".join(table), "\n".join(rest) if any(map(str.strip, rest)) else ""
 
 
 def _table_rows(table: VtuneTable, maker: RowMaker) -> Iterator[Row]:
@@ -56,7 +83,7 @@ def _table_rows(table: VtuneTable, maker: RowMaker) -> Iterator[Row]:
         unit = _unit(table, column)[1]
         if flat and found and unit == "s":
             scale = _unit(table, column)[0]
-            yield maker.row(column, sum(found) * scale, unit, "sum over the report's rows")
+            yield maker.row(column, sum(found) * scale, unit, _SUM)
     for number, row in enumerate(table.rows):
         thread = table.cell(row, "Thread") or None
         source = _source(table, row, values, number)
@@ -68,7 +95,7 @@ def _table_rows(table: VtuneTable, maker: RowMaker) -> Iterator[Row]:
                 None if value is None else value * scale,
                 unit,
                 source,
-                scope="function",
+                scope="process" if table.columns[0] == "Thread" else "function",
                 thread=thread,
                 status=_status(value),
                 missing="VTune leaves the cell blank",
@@ -112,13 +139,14 @@ def _unit(table: VtuneTable, column: str) -> tuple[float, str]:
 def _summary_row(metric: SummaryMetric, maker: RowMaker) -> Iterator[Row]:
     if metric.value is None:
         return
-    scale, unit = _SCALES.get(metric.unit, (1.0, metric.unit or "1"))
-    if unit == "s":
-        scale = 1.0  # already in seconds
-    name = vtune_csv.SEPARATOR.join(metric.path)
+    path = metric.path[1:] if len(metric.path) > 1 and metric.path[0] in _HEADS else metric.path
+    slots = "Pipeline Slots" in metric.text
+    unit = metric.unit or ("s" if path[-1].endswith("Time") else "")
+    value, base = (metric.value, "s") if unit == "s" else to_base(metric.value, unit)
     yield maker.row(
-        name, metric.value * scale, unit, f"summary: {metric.text}", status=_status(metric.value)
-    )
+        vtune_csv.SEPARATOR.join(path), value, "slots" if slots else base,
+        f"summary: {metric.text}", status=_status(metric.value),
+    )  # fmt: skip
 
 
 def _status(value: float | None) -> Status:
