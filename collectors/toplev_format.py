@@ -142,7 +142,7 @@ def _read(cells: Sequence[str], titles: Sequence[str], number: int) -> list[Topl
     if "Node" in titles:
         return _read_columns(cells, titles, number)
     if titles:
-        if len(cells) < len(titles) - titles[::-1].index("Value") - 1:
+        if "Value" not in titles or len(cells) <= titles.index("Value"):
             return None
         named = dict(zip(titles, cells, strict=False))
     else:
