@@ -41,6 +41,7 @@ from moe_prof.collectors.perf_text_line import (
     read_name,
     read_place,
     strip_marks,
+    unwrapped,
 )
 
 HEADER = re.compile(
@@ -126,7 +127,7 @@ class _State:
 def parse_text(text: str) -> Report:
     """Read the text form; the text must be clean (see :func:`perf_reading.clean`)."""
     state = _State()
-    lines = text.split("\n")
+    lines = unwrapped(text.split("\n"))
     if not any(HEADER.match(line) or INTERVAL_HEADER.match(line) for line in lines):
         state.open(Block())
         state.headless = True

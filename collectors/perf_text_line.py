@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from moe_prof.collectors.perf_numbers import COUNT_PATTERN, parse_plain
@@ -31,6 +32,10 @@ _EVENT = re.compile(
     r"(?P<event>[A-Za-z_@%$][^\s#/]*/[^/#]*/\w*|[A-Za-z_@%$][^\s#]*)"
     r"(?P<tag>\s+[(\[][\w.]+[)\]])?(?:\s+(?P<cgroup>[^\s#()\[\]]+))?\s*"
 )
+_LONE_MARKS = re.compile(
+    r"\s*(?:\(\s*\+-\s*[0-9.,]+\s?%\s*\)\s*)?(?:[(\[]\s*[0-9]+[.,]?[0-9]*\s?%\s*[)\]]\s*)?"
+)
+_CUT_METRIC = re.compile(r"#\s+[0-9]+[.,][0-9]+\s*$")
 _OLD_UNIT = re.compile(r"\s*\((?P<unit>msec|nsec|usec)\)")
 
 
@@ -49,6 +54,34 @@ class Marks:
 
     running_pct: float | None
     stddev_pct: float | None
+
+
+def unwrapped(lines: Sequence[str]) -> list[str]:
+    """The lines with what a narrow terminal or a mail put on a line of its own.
+
+    Marks, the rest of a metric and the end of the footer go back to the line before, which must
+    lack them; the joined line becomes empty, so that numbers stay true.
+    """
+    result = list(lines)
+    last: int | None = None
+    for number, line in enumerate(result):
+        if not line.strip():
+            continue
+        if last is not None and _belongs_before(line, result[last]):
+            gap = " " if line.strip().startswith("elapsed") else "  "
+            result[last] = f"{result[last].rstrip()}{gap}{line.strip()}"
+            result[number] = ""
+        else:
+            last = number
+    return result
+
+
+def _belongs_before(line: str, before: str) -> bool:
+    if _LONE_MARKS.fullmatch(line):
+        return "#" in before or COUNT.match(before) is not None
+    if _CUT_METRIC.search(before):
+        return line.lstrip()[:1].isalpha() or line.lstrip()[:1] == "%"
+    return before.endswith("seconds time") and line.strip().startswith("elapsed")
 
 
 def read_place(line: str) -> tuple[Place, int]:

@@ -142,14 +142,14 @@ def _layout(cells: Sequence[str]) -> str | None:
 def _start(start_s: float | None, titles: Sequence[str], cells: Sequence[str]) -> float | None:
     if start_s is not None or not cells[0]:
         return start_s
-    return parse_plain(cells[0])
+    return _time(cells[0])
 
 
 def _series(
     titles: Sequence[str], cells: Sequence[str], start_s: float | None, number: int
 ) -> list[PerfspectValue]:
     named = dict(zip(titles, cells, strict=False))
-    time_s = parse_plain(cells[0]) - start_s if cells[0] and start_s is not None else None
+    time_s = _time(cells[0]) - start_s if cells[0] and start_s is not None else None
     cpu = " ".join(f"{key} {named[key]}" for key in ("SKT", "CPU") if named.get(key))
     thread = " ".join(named[key] for key in ("CMD", "PID", "CID") if named.get(key))
     found = []
@@ -206,6 +206,13 @@ def _split_part(title: str) -> tuple[str, str | None]:
     match = _PART.fullmatch(title)
     name = match["name"] if match else title
     return name.removeprefix(_OLD), f"part {match['part']}" if match else None
+
+
+def _time(text: str) -> float:
+    seconds = parse_plain(text)
+    if not math.isfinite(seconds):
+        raise ValueError(f"{text!r} is no time")
+    return seconds
 
 
 def _number(text: str) -> float | None:

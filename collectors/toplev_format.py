@@ -166,11 +166,11 @@ def _value(named: dict[str, str], number: int) -> list[ToplevValue] | None:
         value = _number(printed)
         time_text = named.get("Timestamp", "")
         summary = not time_text or time_text == "SUMMARY"
-        time_s = None if summary else parse_plain(time_text)
+        time_s = None if summary else finite(parse_plain(time_text))
         stddev, mux = _number(named.get("Stddev", "")), _number(named.get("Multiplex", ""))
     except ValueError:
         return None
-    if not name or not _NODE.fullmatch(name):
+    if not name or not _NODE.fullmatch(name) or (time_s is None and not summary):
         return None
     return [
         ToplevValue(

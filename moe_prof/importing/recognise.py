@@ -15,7 +15,8 @@ from moe_prof.importing.base import Found, Kind, Labels, Part, clean_line
 
 # quoted mail, mpirun --tag-output, srun --label
 _MARGINS = (
-    re.compile(r">(?: |$)"), re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?"), re.compile(r"\s?\d+: "),
+    re.compile(r">(?: |$)"), re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?"),
+    re.compile(r"\s?\d+:(?: |$)"),
 )  # fmt: skip
 UNEXPECTED = "damaged in a way that was not foreseen; please report it with the file"
 _MARGIN_LINES = 5000

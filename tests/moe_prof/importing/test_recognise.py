@@ -138,3 +138,30 @@ def test_compressed_name_in_message(tmp_path: Path) -> None:
     """The file's own name begins the message, whatever it is called."""
     with pytest.raises(InputError, match=r"zz top\.log"):
         read_bytes(tmp_path, b"nothing to see\n", "zz top.log")
+
+
+@pytest.mark.parametrize(
+    "margin", ["> ", "    ", "0: ", "[1,0]<stdout>:"], ids=["mail", "indent", "srun", "mpirun"]
+)
+def test_margins(margin: str, tmp_path: Path) -> None:
+    """What stands before every line of a quoted or labelled log is taken away."""
+    text = "".join(f"{margin}{line}".rstrip(" ") + "\n" for line in STAT.splitlines())
+
+    assert values(read_text(tmp_path, text).rows)["cycles"] == 1234567891.0
+
+
+def test_wrapped_lines(tmp_path: Path) -> None:
+    """A narrow window puts marks, metrics and the footer's end on lines of their own."""
+    text = (
+        STAT.replace("  (83.33%)", "\n      (83.33%)")
+        .replace("  insn per cycle", "\ninsn per cycle")
+        .replace("2,469,135,782      inst", "2,469,135,782\n      inst")
+        .replace("time elapsed", "time\nelapsed")
+    )
+    found = read_text(tmp_path, text)
+    shares = {row.metric: row.mux_pct for row in found.rows}
+
+    assert found.remarks == ()
+    assert (shares["cycles"], shares["instructions"]) == (83.33, 66.67)
+    assert values(found.rows)["time_elapsed"] == 0.012626262
+    assert values(found.rows)["insn per cycle"] == 2.0
