@@ -1,5 +1,7 @@
 #include "expert_owners.h"
 
+#include "../share.h"
+
 namespace moe {
 namespace packed {
 namespace {
@@ -11,7 +13,7 @@ constexpr int64_t kRowsPerExpertRead = 4;
 } // namespace
 
 ExpertOwners::ExpertOwners(int32_t threads)
-    : queues_(new Queue[static_cast<std::size_t>(threads) + 1]) {}
+    : queues_(new Queue[2 * static_cast<std::size_t>(threads)]) {}
 
 void ExpertOwners::share_out(const Buckets &buckets, const moe_weights &w, int32_t team) {
     const int32_t tasks = buckets.task_count();
@@ -34,9 +36,12 @@ void ExpertOwners::share_out(const Buckets &buckets, const moe_weights &w, int32
         }
         queue.end = i;
     }
-    Queue &shared = queues_[static_cast<std::size_t>(team)];
-    shared.next.store(routed, std::memory_order_relaxed);
-    shared.end = tasks;
+    for (int32_t thread = 0; thread < team; ++thread) {
+        Queue &queue = queues_[static_cast<std::size_t>(team + thread)];
+        const Share share = static_share(tasks - routed, thread, team);
+        queue.next.store(routed + static_cast<int32_t>(share.begin), std::memory_order_relaxed);
+        queue.end = routed + static_cast<int32_t>(share.end);
+    }
 }
 
 int32_t ExpertOwners::take_from(Queue &queue) {
@@ -48,11 +53,13 @@ int32_t ExpertOwners::take_from(Queue &queue) {
 }
 
 int32_t ExpertOwners::take(int32_t thread) {
-    int32_t task = take_from(queues_[static_cast<std::size_t>(thread)]);
+    int32_t task = -1;
     for (int32_t i = 0; task < 0 && i < team_; ++i) {
-        // team_ is the shared expert's queue; then those of the other threads.
-        const int32_t from = i == 0 ? team_ : (thread + i) % team_;
-        task = take_from(queues_[static_cast<std::size_t>(from)]);
+        const std::size_t owner = static_cast<std::size_t>((thread + i) % team_);
+        task = take_from(queues_[owner]);
+        if (task < 0) {
+            task = take_from(queues_[static_cast<std::size_t>(team_) + owner]);
+        }
     }
     return task;
 }

@@ -1,4 +1,6 @@
-// int8 product, one row x 16 channels, k in fours: weights stream from memory once.
+// int8 product, one row x 16 channels, k in fours: weights stream from memory once. The processor's
+// own prefetching does best: with instructions for it, 2 KB ahead, S2 took 126 us instead of 114
+// (AMD Zen 4, 1 thread).
 //
 // Exact without widening the weights: q + 128 = 16 hi + lo with hi, lo in 0..15 is the unsigned
 // side of vpmaddubsw, the weights are the signed side. A pair of products is at most 2 * 15 * 128 =
@@ -9,7 +11,6 @@
 #include "vectors__avx2.h"
 
 static const size_t kStepsInInt16 = 8;
-static const size_t kPrefetchBytes = 2048;
 
 // One step of four k: 64 bytes of weights against four bytes of hi and of lo.
 #define STEP(offset)                                                                               \
@@ -48,7 +49,6 @@ extern "C" void moe_qs8_gemm_1x16c4__avx2(size_t kc, const void *const *rows, co
         if (steps >= kStepsInInt16) {
 #pragma GCC unroll 8
             for (size_t k = 0; k < kStepsInInt16 * MOE_KR; k += MOE_KR) {
-                _mm_prefetch((const char *)w + 16 * k + kPrefetchBytes, _MM_HINT_T0);
                 STEP(k)
             }
             w += kStepsInInt16 * 64;
