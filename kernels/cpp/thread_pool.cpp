@@ -191,6 +191,18 @@ void ThreadPool::wait_for_team(int32_t thread) {
     }
 }
 
+double ThreadPool::region_cost_ns() {
+    constexpr int kRegions = 32; // the first ones wake the workers
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < kRegions && threads_ > 1; ++i) {
+        const uint64_t start = wait_ticks();
+        run([this](int32_t thread, int32_t) { barrier(thread); });
+        const uint64_t spent = wait_ticks() - start;
+        least = spent < least ? spent : least;
+    }
+    return threads_ > 1 ? static_cast<double>(least) / rate_.ticks_per_ns() : 0.0;
+}
+
 uint64_t ThreadPool::to_ns(uint64_t ticks) const {
     return static_cast<uint64_t>(static_cast<double>(ticks) / rate_.ticks_per_ns());
 }

@@ -53,6 +53,10 @@ public:
         }
     }
 
+    // What a region with a barrier costs when nothing disturbs it, measured now, in ns; 0 for a team of
+    // one. Not to be asked inside a region.
+    double region_cost_ns();
+
     // Time inside regions in which the thread waited, and the regions' time, since the pool began;
     // not to be asked during a region. Regions of a team of one are not counted.
     uint64_t waited_ns(int32_t thread) const;

@@ -42,7 +42,7 @@ def lib(tmp_path_factory):
         ("wrong_counts", ctypes.c_int64, (pool, i32, i32)), ("wait_for_last", None, (pool, i32)),
         ("waited_ns", ctypes.c_uint64, (pool, i32)), ("region_ns", ctypes.c_uint64, (pool,)),
         ("allowed_cpus", None, (pool, ctypes.c_void_p)), ("usable_cpus", i32, ()),
-        ("region_cost_ns", ctypes.c_double, (pool, i32)),
+        ("region_cost_ns", ctypes.c_double, (pool,)),
         ("cpus_of_quota", i32, (ctypes.c_char_p,)),
     ):  # fmt: skip
         function = getattr(library, f"hook_{name}")
@@ -143,6 +143,16 @@ def test_waiting_is_counted_where_it_happens(lib):
         assert lib.hook_region_ns(pool) * 1e-6 >= 95
     assert waited[0] >= 80
     assert waited[1] <= waited[0] - 50
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_cost_of_a_region_is_measured(lib, threads):
+    """A team's region costs something below a second; a single thread has none."""
+    with pool_of(lib, threads) as pool:
+        cost_ns = lib.hook_region_cost_ns(pool)
+        assert (cost_ns == 0) == (threads == 1)
+        assert cost_ns < 1e9
+        assert lib.hook_wrong_counts(pool, 10, 2) == 0
 
 
 def test_pinned_threads_have_one_cpu_each(lib):

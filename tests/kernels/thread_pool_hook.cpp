@@ -70,15 +70,7 @@ void hook_allowed_cpus(moe::ThreadPool *pool, int32_t *allowed) {
     });
 }
 
-// Mean time of an empty region, in ns.
-double hook_region_cost_ns(moe::ThreadPool *pool, int32_t regions) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int32_t i = 0; i < regions; ++i) {
-        pool->run([](int32_t, int32_t) {});
-    }
-    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
-    return spent.count() / regions;
-}
+double hook_region_cost_ns(moe::ThreadPool *pool) { return pool->region_cost_ns(); }
 
 int32_t hook_cpus_of_quota(const char *text) { return moe::cpus_of_quota(text); }
 

@@ -1,11 +1,13 @@
 // The thresholds by which the `dispatched` variant chooses its path, and the choice.
 //
-// Every constant was measured with the AVX2 path on an AMD EPYC VM (Zen 4, 3.7 GHz, 2 CPUs, 1 MiB L2
-// each, 32 MiB L3), both ways interleaved; docs/kernel-experiments.md has the figures.
+// Every constant was measured on an AMD EPYC VM (Zen 4, 3.7 GHz, 2 CPUs, 1 MiB L2 each, 32 MiB L3)
+// with 2 threads, all ways interleaved, on the AVX2 path unless another is named.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "moe_prof.h"
 
@@ -24,26 +26,51 @@ enum class DispatchPath {
 constexpr const char *kDispatchPathNames[] = {"one_token", "one_token_team", "block",
                                               "few_tokens", "by_token", "by_expert"};
 
-// A team pays from this many multiply-adds per thread. A region with a barrier costs 0.22 us. One
-// thread against two: 38 k in all 1.31 / 1.48 us, 76 k 2.43 / 1.73, 125 k 2.47 / 1.78 (one token).
-constexpr int64_t kMinMacsPerThread = 30'000;
+// What differs between instruction-set paths: the faster the arithmetic, the less may be read again.
+struct DispatchThresholds {
+    const char *isa;
+    // by_token reads an expert in every thread that has a token for it; it pays while what is read
+    // more than once is at most so many bytes per multiply-add. Cached: all experts together have at
+    // most kCachedExpertsBytes.
+    double again_cached, again_far;
+};
+
+// avx2: 6.4 MB, 128 tokens (0.10) 491 us against 661 by expert; 1.7 MB, 4 tokens (0.20) 17.2 / 18.3;
+//   100 MB, 64 tokens (0.044) 574 / 635, 128 tokens (0.065) 1497 / 1446, 1024 tokens (0.125) 9715 /
+//   8175.
+// avx512_vnni: 6.4 MB, 16 tokens (0.14) 54.7 / 65.4; 1.7 MB, 31 tokens (0.11) 63.6 / 65.6, 4 tokens
+//   (0.20) 15.5 / 12.9; 100 MB, 31 tokens (0.01) 158 / 186, 64 tokens (0.044) 528 / 488.
+constexpr DispatchThresholds kDispatchThresholds[] = {
+    {"avx512_vnni", 0.15, 0.02},
+    {"avx2", 0.25, 0.05},
+};
+
+static inline const DispatchThresholds &dispatch_thresholds(const char *isa) {
+    for (const DispatchThresholds &row : kDispatchThresholds) {
+        if (std::strcmp(row.isa, isa) == 0) {
+            return row;
+        }
+    }
+    return kDispatchThresholds[0]; // a faster path that was not measured
+}
+
+// A team pays when it saves 2.5 times the cost of a region with a barrier, which the plan measures:
+// from 0.2 us up to 0.7 us on the same VM, as the host placed its CPUs. The limits keep the choice
+// from depending on a busy moment. At 0.2 us, one thread against two: 75 k multiply-adds 2.43 /
+// 1.73 us, 38 k 1.31 / 1.48; at 0.7 us (avx512_vnni) 299 k 3.81 / 3.90, 495 k 6.29 / 5.32.
+constexpr double kRegionsSaved = 2.5;
+constexpr double kMacsPerNs = 100.0;
+constexpr double kLeastRegionNs = 150.0, kMostRegionNs = 800.0;
 
 // Up to this size (three matrices of int8) an expert stays in L2 while its rows pass, and reading it
-// once more costs little. At 98 KB and 196 KB every path but by_token loses at 16 to 128 tokens (16
-// tokens of 256,128,64,4: 78 against 120 us); at 1.5 MB by_token loses (8 tokens: 645 / 545 us).
+// once more costs little. At 98 KB every path but by_token loses with 16 tokens of 256,128,64,4 (78
+// against 120 us); at 1.5 MB by_token loses (8 tokens: 645 / 545 us).
 constexpr int64_t kSmallExpertBytes = 512 * 1024;
-
-// Up to this size all experts come from the caches, and by_token reads them in every thread. 6.4 MB,
-// 128 tokens: 491 us against 661 by expert.
 constexpr int64_t kCachedExpertsBytes = int64_t{16} << 20;
 
-// Beyond it by_token pays while what is read more than once is at most this per multiply-add: 100 MB,
-// 64 tokens (0.044) 574 / 635 us, 128 tokens (0.065) 1497 / 1446, 1024 tokens (0.125) 9715 / 8175.
-constexpr double kExtraBytesPerMac = 0.05;
-
 // Below this many tokens big experts are shared out by panels: 4 tokens of 1024,512,16,4 244 us
-// against 319 by expert, 15 tokens 984 / 1038, 31 tokens 2041 / 2113; 31 of 2048,768,128,8 14.2 /
-// 14.3 ms.
+// against 319 by expert, 15 tokens 984 / 1038, 31 tokens 2041 / 2113; avx512_vnni 470 / 521 and 779 /
+// 898.
 constexpr int32_t kManyTokens = 32;
 
 // Experts that get one of n tokens when all are chosen equally often.
@@ -52,11 +79,15 @@ static inline double experts_touched(const moe_weights &w, double n) {
     return w.num_experts * (1.0 - std::pow(missed, n)) + w.has_shared;
 }
 
-static inline DispatchPath dispatch_path(const moe_weights &w, int64_t tokens, int32_t threads) {
+// region_ns: what a region with a barrier costs.
+static inline DispatchPath dispatch_path(const moe_weights &w, const DispatchThresholds &table,
+                                         double region_ns, int64_t tokens, int32_t threads) {
     const int64_t expert_bytes = 3 * int64_t{w.d_model} * w.d_ff;
     const int64_t expert_macs = tokens * (w.top_k + w.has_shared) * expert_bytes;
     const int64_t macs = expert_macs + tokens * w.num_experts * w.d_model;
-    const bool team = threads > 1 && macs / threads >= kMinMacsPerThread;
+    const double cost_ns = std::min(std::max(region_ns, kLeastRegionNs), kMostRegionNs);
+    const double saved_ns = static_cast<double>(macs) / kMacsPerNs * (1.0 - 1.0 / threads);
+    const bool team = saved_ns > kRegionsSaved * cost_ns;
     if (tokens == 1) {
         return team ? DispatchPath::kOneTokenTeam : DispatchPath::kOneToken;
     }
@@ -68,8 +99,9 @@ static inline DispatchPath dispatch_path(const moe_weights &w, int64_t tokens, i
         const double again =
             (experts_touched(w, n / threads) * threads - experts_touched(w, n)) *
             static_cast<double>(expert_bytes);
-        if ((w.num_experts + w.has_shared) * expert_bytes <= kCachedExpertsBytes ||
-            again <= kExtraBytesPerMac * static_cast<double>(expert_macs)) {
+        const bool cached = (w.num_experts + w.has_shared) * expert_bytes <= kCachedExpertsBytes;
+        if (again <= (cached ? table.again_cached : table.again_far) *
+                         static_cast<double>(expert_macs)) {
             return DispatchPath::kByToken;
         }
     }

@@ -1,8 +1,8 @@
 // dispatched: the kernels and weights of `packed`, and a path chosen by shape and threads.
 //
 // packed/dispatch_table.h has the paths, the thresholds and the choice, which depends on the layer's
-// sizes, the number of tokens and the threads alone. No path changes a value: the same bits come out
-// with any number of threads.
+// sizes, the number of tokens, the threads and what a region of theirs costs. No path changes a
+// value: the same bits come out with any number of threads.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -28,6 +28,7 @@ public:
     DispatchedPlan(const moe_weights &w, const moe_options &options,
                    std::unique_ptr<ThreadPool> pool)
         : Plan(w, options, pool->threads()), mk_(path_microkernels()), pool_(std::move(pool)),
+          thresholds_(dispatch_thresholds(MOE_ISA_NAME)), region_ns_(pool_->region_cost_ns()),
           table_(make_router_table(w)), packed_(mk_, weights, *pool_, placement()),
           candidates_(mk_, weights, table_, candidates_pay(w, max_tokens)),
           layer_{mk_, weights, packed_, table_, candidates_, timers},
@@ -57,8 +58,7 @@ public:
     }
 
     const char *path(int64_t n) const override {
-        const DispatchPath taken = dispatch_path(weights, std::min<int64_t>(n, slice_), threads);
-        return kDispatchPathNames[static_cast<int>(taken)];
+        return kDispatchPathNames[static_cast<int>(choose(std::min<int64_t>(n, slice_)))];
     }
 
     void on_each_thread(void (*action)()) override {
@@ -81,9 +81,13 @@ public:
     }
 
 private:
+    DispatchPath choose(int64_t tokens) const {
+        return dispatch_path(weights, thresholds_, region_ns_, tokens, threads);
+    }
+
     // Weights lie near the thread that uses them in forwards of max_tokens.
     Placement placement() const {
-        const DispatchPath usual = dispatch_path(weights, max_tokens, threads);
+        const DispatchPath usual = choose(max_tokens);
         return usual == DispatchPath::kOneTokenTeam || usual == DispatchPath::kFewTokens
                    ? Placement::kByPanel
                    : Placement::kByExpert;
@@ -92,7 +96,7 @@ private:
     int32_t share_of_thread() const { return (slice_ + threads - 1) / threads; }
 
     void forward_slice(const Tokens &tokens) {
-        switch (dispatch_path(weights, tokens.count, threads)) {
+        switch (choose(tokens.count)) {
         case DispatchPath::kOneToken:
             single_.run(kCallingThread, kAlone, tokens.x, tokens.y, tokens.ids, tokens.gates);
             break;
@@ -174,6 +178,8 @@ private:
 
     const moe_microkernels &mk_;
     const std::unique_ptr<ThreadPool> pool_;
+    const DispatchThresholds &thresholds_;
+    const double region_ns_;
     const RouterTable table_;
     const PackedWeights packed_;
     const CandidateRouter candidates_;
