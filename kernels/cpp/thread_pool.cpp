@@ -191,6 +191,12 @@ void ThreadPool::wait_for_team(int32_t thread) {
     }
 }
 
+void ThreadPool::expect_arrival(int32_t thread) {
+    if (threads_ > 1) {
+        posts_[static_cast<std::size_t>(thread)].passed.claim();
+    }
+}
+
 double ThreadPool::region_cost_ns() {
     constexpr int kRegions = 32; // the first ones wake the workers
     uint64_t least = UINT64_MAX;

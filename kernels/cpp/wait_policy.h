@@ -73,6 +73,11 @@ public:
             wake();
         }
     }
+    // Calls the line back from those who looked at it, while there is time: the next publish() then
+    // need not wait for it. Only by the thread whose word it is.
+    void claim() {
+        value_.store(value_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
     // Returns when the step has come; spins for at most so many ticks, then sleeps. Returns the
     // ticks waited: after the last look at the clock, by the number of checks (reading it once more
     // would delay what was waited for).

@@ -29,6 +29,7 @@ int64_t hook_wrong_counts(moe::ThreadPool *pool, int32_t regions, int32_t steps)
     for (int32_t r = 0; r < regions; ++r) {
         pool->run([&](int32_t thread, int32_t team) {
             for (int32_t step = 1; step <= steps; ++step) {
+                pool->expect_arrival(thread);
                 ++counts[static_cast<std::size_t>(thread) * 8];
                 pool->barrier(thread);
                 for (int32_t t = 0; t < team; ++t) {

@@ -134,6 +134,9 @@ void SingleToken::gate_up(Lane &lane, int32_t thread, int32_t team) {
     if (panel_share_ == PanelShare::kSamePanels) {
         const Share share = static_share(static_cast<int64_t>(panels), thread, team);
         for (std::size_t slot = 0; slot < slots_ && share.begin < share.end; ++slot) {
+            if (slot == slots_ / 2) {
+                pool_.expect_arrival(thread);
+            }
             gate_up_of(lane, thread, slot, static_cast<std::size_t>(share.begin),
                        static_cast<std::size_t>(share.end));
         }
@@ -197,6 +200,9 @@ void SingleToken::down(Lane &lane, int32_t thread, int32_t team, const float *x,
     const float **parts = lane.parts.data();
     timers_.enter(thread, MOE_PHASE_DOWN);
     for (std::size_t slot = 0; slot < slots_; ++slot) {
+        if (slot == slots_ / 2) {
+            pool_.expect_arrival(thread);
+        }
         const std::size_t expert = expert_at(lane, slot);
         const void *row = lane.h_row.data() + slot * lane.h_row_bytes;
         for (std::size_t p = first; p < last; ++p) {
