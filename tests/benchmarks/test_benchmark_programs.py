@@ -7,13 +7,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from document_schema import DOCUMENT
 
 from benchmarks.ceilings import CeilingsProgram
 from benchmarks.peers.__main__ import PeersProgram
 from benchmarks.program import Program, main
 from benchmarks.roofline import RooflineProgram
 from benchmarks.scaling import ScalingProgram
+from tests.benchmarks.document_schema import DOCUMENT
 
 Run = Callable[[Program, Sequence[str]], dict[str, Any]]
 

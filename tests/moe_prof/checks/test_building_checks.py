@@ -6,11 +6,11 @@ import platform
 import struct
 
 import pytest
-from contexts import context
 
 from moe_prof.checks import building
 from moe_prof.errors import BuildError
 from moe_prof.kernels.compiler import Compiler
+from tests.moe_prof.checks.contexts import context
 
 AARCH64, X86_64 = 183, 62
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from contexts import BUILD, context
 
 from moe_prof.checks import isa_paths
 from moe_prof.kernels.features import ISA_PATHS
 from moe_prof.kernels.table import VARIANTS
 from moe_prof.measure.ceilings import Rate
+from tests.moe_prof.checks.contexts import BUILD, context
 
 UNUSED = "the instructions run here; no built-in variant uses them yet"
 BY_NAME = {path.name: path for path in isa_paths.PATHS}

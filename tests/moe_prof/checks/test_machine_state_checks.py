@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from contexts import context
 
 from moe_prof.checks import machine_state
+from tests.moe_prof.checks.contexts import context
 
 CHECKS = {check.name: check for check in machine_state.CHECKS}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from contexts import context
 
 from moe_prof.checks import CHECKS as SHOWN
 from moe_prof.checks import profilers
 from moe_prof.checks.packages import family, install_line
 from moe_prof.commands import COMMANDS
+from tests.moe_prof.checks.contexts import context
 
 CHECKS = {check.name: check for check in profilers.CHECKS}
 
