@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from moe_prof.rows import Provenance, Row, Scope, Status
 
-MAX_REMARKS = 20
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 
 
@@ -122,32 +121,7 @@ class RowMaker:
         )  # fmt: skip
 
 
-class Remarks:
-    """Collects remarks about lines and counts the rest beyond a limit."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._more = 0
-
-    def add(self, line: int, text: str) -> None:
-        """Note ``text`` about line number ``line``."""
-        if len(self._lines) < MAX_REMARKS:
-            self._lines.append(f"line {line}: {text}")
-        else:
-            self._more += 1
-
-    def result(self) -> tuple[str, ...]:
-        """All remarks, the last one saying how many more there were."""
-        rest = (f"{self._more} further lines could not be read",) if self._more else ()
-        return (*self._lines, *rest)
-
-
 def clean_line(line: str) -> str:
     """The line without colour codes, other commands to a terminal and its echo of Ctrl-C."""
     plain = _ESCAPES.sub("", line) if "\x1b" in line else line
     return f"  {plain[2:]}" if plain.startswith("^C") else plain
-
-
-def shown(line: str) -> str:
-    """A line as a remark quotes it."""
-    return repr(line.strip()[:60])

@@ -13,7 +13,8 @@ _MARKS = re.compile(
     r"|top down event configuration|Cannot find metric|Invalid top-down metrics|WARNING: perf not"
     r"|Access to performance monitoring|You may not have permission|.*perf_event_paranoid"
     r"|System does not support topdown|Topdown requested but|\s*Usage: (?:perf|gprof|vtune)\b"
-    r"|.*sys_perf_event_open\(\)|gprof: |llvm-mca: error|error: (?:unable to get target|no assembly"
+    r"|.*sys_perf_event_open\(\)|gprof: |llvm-mca: |Samples for '\S+' event do not"
+    r"|error: (?:unable to get target|no assembly"
     r"|found an unsupported)|perf: '\S+' is not a perf-command"
 )
 _TOOL = re.compile(r"(vtune|amplxe|valgrind|gprof|llvm-mca|perf)\b")

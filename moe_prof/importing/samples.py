@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from moe_prof.collectors.perf_reading import Warnings
 from moe_prof.collectors.perf_script import ScriptSample, read_samples
 from moe_prof.collectors.stacks import read_folded
 from moe_prof.errors import InputError
-from moe_prof.importing.base import Found, Kind, Labels, Part, Remarks, RowMaker
+from moe_prof.importing.base import Found, Kind, Labels, Part, RowMaker
 from moe_prof.rows import Row
 
 PERF_SCRIPT = "perf_script"
@@ -68,7 +69,7 @@ class _Sums:
 
 def stream_script(lines: Iterable[str], labels: Labels) -> Found:
     """``perf script``, line by line; raises InputError."""
-    remarks = Remarks()
+    remarks = Warnings()
     events: dict[str, _Sums] = {}
     for sample in read_samples(lines, remarks.add):
         weight = float(sample.period) if sample.period is not None else 1.0
@@ -86,7 +87,7 @@ def stream_script(lines: Iterable[str], labels: Labels) -> Found:
 
 def stream_folded(lines: Iterable[str], labels: Labels) -> Found:
     """Folded stacks, line by line; raises InputError."""
-    remarks = Remarks()
+    remarks = Warnings()
     sums = _Sums()
     for stack in read_folded(lines, remarks.add):
         names = [(frame.function, frame.module) for frame in reversed(stack.frames)]

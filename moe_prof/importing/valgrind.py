@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from moe_prof.collectors import callgrind_format, valgrind_annotation, valgrind_text
 from moe_prof.collectors.callgrind_format import CallgrindProfile, FunctionKey
+from moe_prof.collectors.perf_reading import Warnings
 from moe_prof.errors import InputError
-from moe_prof.importing.base import Found, Kind, Labels, Part, Remarks, RowMaker
+from moe_prof.importing.base import Found, Kind, Labels, Part, RowMaker
 from moe_prof.rows import Row
 
 _FILE_START = re.compile(
@@ -27,7 +28,7 @@ _SUMMARY_START = re.compile(
 
 def read_file(part: Part, labels: Labels) -> Found:
     """callgrind.out or cachegrind.out; raises InputError."""
-    remarks = Remarks()
+    remarks = Warnings()
     profile = callgrind_format.parse(part.text.rstrip("\n") + "\n", remarks.add)
     if not profile.functions and not profile.summary:
         raise InputError("this file of callgrind or cachegrind holds no costs")
