@@ -16,6 +16,7 @@ MAX_TOTALS = 40
 MAX_FUNCTIONS = 20
 MAX_COLUMNS = 4
 _PARTS = ("function", "instruction")
+_BY_EVENT = ("perf_report",)  # whose shares are of one of several events, named second
 _STATUS_TEXT = {
     "ok": "", "not_counted": "not counted", "not_supported": "not supported",
     "multiplexed": "multiplexed", "out_of_bounds": "impossible",
@@ -89,9 +90,11 @@ def _remark(row: Row) -> str:
 def _parts_table(rows: Sequence[Row]) -> list[RenderableType]:
     """Functions by line, their first metrics by column, the largest first."""
     metrics = list(dict.fromkeys(row.metric for row in rows))[:MAX_COLUMNS]
-    by_name: dict[tuple[str, str | None], dict[str, Row]] = {}
+    by_name: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
-        key = (row.source.partition("; ")[0], row.thread)
+        words = row.source.split("; ")
+        event = words[1] if row.collector in _BY_EVENT and len(words) > 2 else ""
+        key = (words[0], ", ".join(word for word in (row.thread, event) if word))
         by_name.setdefault(key, {}).setdefault(row.metric, row)
     order = sorted(
         ((key, found) for key, found in by_name.items() if metrics[0] in found),
@@ -103,9 +106,9 @@ def _parts_table(rows: Sequence[Row]) -> list[RenderableType]:
     for metric in metrics:
         table.add_column(Text(metric), justify="right", overflow="fold")
     table.add_column(rows[0].scope, overflow="fold")
-    for (name, thread), found in order[:MAX_FUNCTIONS]:
+    for (name, place), found in order[:MAX_FUNCTIONS]:
         cells = [_part_text(found[metric]) if metric in found else "-" for metric in metrics]
-        table.add_row(*cells, Text(f"{name} ({thread})" if thread else name))
+        table.add_row(*cells, Text(f"{name} ({place})" if place else name))
     view: list[RenderableType] = ["", table]
     if len(order) > MAX_FUNCTIONS:
         view.append(_more(len(order) - MAX_FUNCTIONS, f"{rows[0].scope}s"))
