@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from moe_prof.collectors.perf_refusals import refusal
-from moe_prof.errors import UnavailableError
+from moe_prof.collectors import perf_refusals, vtune_refusals
+from moe_prof.errors import MoeProfError, UnavailableError
 
 _MARKS = re.compile(
     r"(?:vtune|amplxe(?:-cl)?): (?:Error|Fatal error)|valgrind: |Error:\s*$|event syntax error"
@@ -18,6 +18,11 @@ _MARKS = re.compile(
     r"|found an unsupported)|perf: '\S+' is not a perf-command"
 )
 _TOOL = re.compile(r"(vtune|amplxe|valgrind|gprof|llvm-mca|perf)\b")
+_EXPLAINED: Mapping[str, Callable[[str, int], MoeProfError]] = {
+    "perf": perf_refusals.refusal,
+    "vtune": vtune_refusals.refusal,
+    "amplxe": vtune_refusals.refusal,
+}
 _PROBE_LINES = 500
 
 
@@ -35,10 +40,11 @@ def find(lines: Sequence[str]) -> UnavailableError | None:
         if text == "Error:":
             rest = [one.strip() for one in probe[number:] if one.strip()]
             text = rest[0] if rest else text
-        meaning = refusal("\n".join(probe), 1)
         tool = _TOOL.search(text)
         name = tool[1] if tool else "perf"
-        if name == "perf" and isinstance(meaning, UnavailableError):
+        explain = _EXPLAINED.get(name)
+        meaning = explain("\n".join(probe), 1) if explain is not None else None
+        if isinstance(meaning, UnavailableError):
             return UnavailableError(f"line {number}: {meaning}")
         return UnavailableError(
             f"line {number}: {name} refused to work and printed no values: {text[:160]!r}"

@@ -114,7 +114,10 @@ def test_texts_of_no_tool(text: str, tmp_path: Path) -> None:
         ("noise\nError:\nThe cycles event is not supported.\n", "line 2: the event cycles"),
         ("top down event configuration requires system-wide mode (-a)\n", "line 1: this CPU"),
         ("event syntax error: 'nonsense'\n   \\___ parser error\n", "the event nonsense"),
-        ("vtune: Error: Cannot enable Hardware Event-Based Sampling.\n", "line 1: vtune refused"),
+        (
+            "vtune: Error: Cannot enable Hardware Event-Based Sampling.\n",
+            "line 1: VTune cannot sample",
+        ),
         ("valgrind: failed to start tool 'cachegrind'\n", "line 1: valgrind refused"),
     ],
 )
