@@ -19,18 +19,18 @@ from moe_prof.collectors.perf_reading import finite
 PLACE = (
     r"(?:cpu_\w+-)?(?:CPU\s?[0-9]+|S[0-9]+(?:-D?[CDT0-9-]+)?|C[0-9]+(?:-T[0-9]+)?|T[0-9]+|N[0-9]+)"
 )
-NUMBER = r"[+-]?(?:[0-9]+(?:[.,][0-9]+)*|nan|inf)(?:[eE][+-]?[0-9]+)?"
+NUMBER = r"(?:[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]+)?|-?nan|[+-]?inf)"
 _HEAD = re.compile(rf"\s*(?:(?P<time>[0-9]+\.[0-9]{{4,9}}|SUMMARY)\s+)?(?:(?P<cpu>{PLACE})\s+)?")
-_TAIL = re.compile(r"\s*(?:\[\s*(?P<mux>[0-9.]+)\s?%\])?\s*(?P<mark><==)?\s*$")
+_TAIL = re.compile(r"\s*(?:\[\s*(?P<mux>[0-9]+(?:\.[0-9]+)?)\s?%\])?\s*(?P<mark><==)?\s*$")
 _OLD = re.compile(
     rf"(?:(?P<area>\S+)\s+)?(?P<name>[A-Z][\w.]*):\s+(?P<value>{NUMBER})"
-    r"(?:\s*\+-\s*(?P<stddev>[0-9.]+))?\s*(?P<unit>%?)\s*(?P<below>below)?"
+    r"(?:\s*\+-\s*(?P<stddev>[0-9]+(?:\.[0-9]+)?))?\s*(?P<unit>%?)\s*(?P<below>below)?"
 )
 _NEW = re.compile(
     r"(?:(?P<area>[A-Z][\w/.]*)\s+)?(?P<name>[A-Z][\w.]*)\s+"
     r"(?P<unit>%(?: [A-Z]\w*)?|(?:Core|Sys_?)?(?:Metric|Count|Clocks|Seconds|Nanoseconds)"
     rf"|[GM]B */ *sec|GHz)\s+(?P<value>{NUMBER})\s*(?P<below>[<?])?"
-    r"(?:\s*\+-\s*(?P<stddev>[0-9.]+)\s*%?)?"
+    r"(?:\s*\+-\s*(?P<stddev>[0-9]+(?:\.[0-9]+)?)\s*%?)?"
 )
 
 
