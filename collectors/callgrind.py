@@ -10,8 +10,6 @@ Source: valgrind manual, "Callgrind: a call-graph generating cache and branch pr
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -20,6 +18,7 @@ from moe_prof.collectors import callgrind_format
 from moe_prof.collectors.base import Availability, ToolRun
 from moe_prof.collectors.cache_geometry import SimulatedCaches
 from moe_prof.collectors.callgrind_format import CallgrindProfile
+from moe_prof.collectors.installed import version_line
 from moe_prof.collectors.toolrun import run_tool
 from moe_prof.errors import InputError, ToolError, UnavailableError, WorkloadError
 from moe_prof.rows import Row
@@ -81,24 +80,10 @@ _UNITS = {
 
 def availability() -> Availability:
     """Whether valgrind is installed."""
-    path = shutil.which("valgrind")
-    if path is None:
-        return Availability(NAME, False, "valgrind is not installed", INSTALL)
-    try:
-        answer = subprocess.run(
-            [path, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Availability(NAME, False, f"valgrind does not start: {error}", INSTALL)
-    if answer.returncode:
-        words = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
-        return Availability(NAME, False, f"valgrind does not start: {words[0]}", INSTALL)
-    version = answer.stdout.strip().removeprefix("valgrind-")
+    line = version_line(NAME, "valgrind", INSTALL)
+    if isinstance(line, Availability):
+        return line
+    version = line.removeprefix("valgrind-")
     return Availability(NAME, True, "simulated counts of the forward loop", version=version)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from moe_prof.collectors.base import Availability
+from moe_prof.collectors.installed import version_line
 from moe_prof.collectors.toolrun import run_tool
 from moe_prof.errors import InputError, ToolError, UnavailableError
 
@@ -67,22 +67,10 @@ class Instruction:
 
 def availability() -> Availability:
     """Whether objdump is installed."""
-    path = shutil.which("objdump")
-    if path is None:
-        return Availability(NAME, False, "objdump is not installed", INSTALL)
-    try:
-        answer = subprocess.run(
-            [path, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Availability(NAME, False, f"objdump does not start: {error}", INSTALL)
-    version = answer.stdout.split("\n", 1)[0].rsplit(" ", 1)[-1]
-    return Availability(NAME, True, "disassembly of the hot loop", version=version)
+    line = version_line(NAME, "objdump", INSTALL)
+    if isinstance(line, Availability):
+        return line
+    return Availability(NAME, True, "disassembly of the hot loop", version=line.rpartition(" ")[2])
 
 
 def argv(binary: Path, start: int, stop: int, *, x86: bool) -> tuple[str, ...]:

@@ -166,11 +166,7 @@ def collect_simulated(
         UsageError: ``iterations`` or ``tokens_simulated`` is out of range.
     """
     tokens = scenario.num_tokens if tokens_simulated is None else tokens_simulated
-    if iterations < 1 or not 1 <= tokens <= scenario.num_tokens:
-        raise UsageError(
-            f"simulation of {scenario.label}: {iterations} iterations on {tokens} tokens is not "
-            f"within 1..{scenario.num_tokens} tokens and at least one iteration"
-        )
+    _check_size(scenario, iterations, tokens)
     workload = Workload(driver, scenario, variant, isa, iterations, tokens, seed)
     simulated = simulated_caches(caches)
     tool, result, profile = _profile(
@@ -186,6 +182,14 @@ def collect_simulated(
     counts = callgrind.counts(profile, forwards=iterations, scale=workload.scale)
     found = replace(found, counts=counts)
     return _with_loops(found, profile, workload, target, folder) if with_loops else found
+
+
+def _check_size(scenario: Scenario, iterations: int, tokens: int) -> None:
+    if iterations < 1 or not 1 <= tokens <= scenario.num_tokens:
+        raise UsageError(
+            f"simulation of {scenario.label}: {iterations} iterations on {tokens} tokens is not "
+            f"within 1..{scenario.num_tokens} tokens and at least one iteration"
+        )
 
 
 def _profile(

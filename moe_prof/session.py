@@ -222,6 +222,11 @@ def create(
         tools=dict(tools),
         environment={k: os.environ[k] for k in _RECORDED_VARIABLES if k in os.environ},
     )
+    _make_folder(folder, manifest)
+    return Session(folder, manifest)
+
+
+def _make_folder(folder: Path, manifest: Manifest) -> None:
     try:
         _check_empty(folder)
         (folder / "raw").mkdir(parents=True, exist_ok=True)
@@ -231,7 +236,6 @@ def create(
             f"cannot write the session folder {folder}: {error.strerror}; "
             f"name a writable one with --output or {FOLDER_VARIABLE}"
         ) from error
-    return Session(folder, manifest)
 
 
 def _check_empty(folder: Path) -> None:

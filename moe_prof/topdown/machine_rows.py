@@ -29,33 +29,15 @@ def floor_rows(
     """
     best = roofline.floor(work, ceilings, threads)
     own = roofline.floor(work, ceilings, threads, isa)
-    rows = []
-    for metric, bound in (("roofline_fraction", best), ("roofline_fraction_path", own)):
-        labels: dict[str, Any] = {
-            "scenario": scenario, "variant": variant, "collector": COLLECTOR,
-        }  # fmt: skip
-        value = None if time_s is None else roofline.fraction(bound, time_s)
-        if value is None:
-            why = "the variant has no time" if time_s is None else bound.source
-            rows.append(unavailable(metric, "1", why, **labels))
-            continue
-        rows.append(
-            Row(
-                **labels,
-                metric=metric,
-                value=value,
-                unit="1",
-                status="ok" if value <= 1 else "out_of_bounds",
-                provenance="modelled",
-                source=f"floor / time, floor {bound.time_s:.4g} s by {bound.limit}: {bound.source}",
-            )
-        )
+    labels: dict[str, Any] = {"scenario": scenario, "variant": variant, "collector": COLLECTOR}
+    rows = [
+        _fraction_row("roofline_fraction", best, time_s, labels),
+        _fraction_row("roofline_fraction_path", own, time_s, labels),
+    ]
     if best.ceiling and time_s is not None:
         rows.append(
             Row(
-                scenario=scenario,
-                variant=variant,
-                collector=COLLECTOR,
+                **labels,
                 metric=CEILING,
                 value=None,
                 unit="1",
@@ -64,3 +46,19 @@ def floor_rows(
             )
         )
     return rows, own
+
+
+def _fraction_row(metric: str, bound: Floor, time_s: float | None, labels: dict[str, Any]) -> Row:
+    value = None if time_s is None else roofline.fraction(bound, time_s)
+    if value is None:
+        why = "the variant has no time" if time_s is None else bound.source
+        return unavailable(metric, "1", why, **labels)
+    return Row(
+        **labels,
+        metric=metric,
+        value=value,
+        unit="1",
+        status="ok" if value <= 1 else "out_of_bounds",
+        provenance="modelled",
+        source=f"floor / time, floor {bound.time_s:.4g} s by {bound.limit}: {bound.source}",
+    )

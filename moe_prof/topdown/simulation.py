@@ -105,8 +105,6 @@ def simulate(
         caches = cache_sizes(machine.caches, last_level=2)
     except UnavailableError as error:
         return {}, {job.variant: str(error) for job in jobs}
-    done: dict[str, SimulatedCounts] = {}
-    failed: dict[str, str] = {}
     with concurrent.futures.ThreadPoolExecutor(max_workers=machine.usable_cpus()) as pool:
         futures = {
             pool.submit(
@@ -116,19 +114,26 @@ def simulate(
             for job in jobs
         }  # fmt: skip
         try:
-            for future in concurrent.futures.as_completed(futures):
-                job = futures[future]
-                progress.step(
-                    f"simulated {job.variant} ({len(done) + len(failed) + 1} of {len(jobs)})"
-                )
-                try:
-                    done[job.variant] = future.result()
-                except MoeProfError as error:
-                    failed[job.variant] = str(error)
+            return _gathered(futures, progress)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             _end_children()
             raise
+
+
+def _gathered(
+    futures: Mapping[concurrent.futures.Future[SimulatedCounts], Job], progress: Progress
+) -> tuple[Mapping[str, SimulatedCounts], Mapping[str, str]]:
+    """Results and reasons by variant, as the jobs end."""
+    done: dict[str, SimulatedCounts] = {}
+    failed: dict[str, str] = {}
+    for number, future in enumerate(concurrent.futures.as_completed(futures), start=1):
+        job = futures[future]
+        progress.step(f"simulated {job.variant} ({number} of {len(futures)})")
+        try:
+            done[job.variant] = future.result()
+        except MoeProfError as error:
+            failed[job.variant] = str(error)
     return done, failed
 
 
