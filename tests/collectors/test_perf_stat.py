@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import contextlib
 import os
 import signal
 import sys
@@ -29,6 +30,17 @@ def pid_file(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "pid"
     yield path
     assert not is_alive(int(path.read_text()))
+
+
+def interrupt_when_there(path: Path) -> None:
+    """Send this process the test's interrupt once the file has a line, within the time limit."""
+    deadline_s = time.monotonic() + TIME_LIMIT_S
+    while time.monotonic() < deadline_s:
+        with contextlib.suppress(FileNotFoundError):
+            if path.read_text().strip():
+                os.kill(os.getpid(), signal.SIGUSR1)
+                return
+        time.sleep(0.05)
 
 
 def is_alive(pid: int) -> bool:
@@ -191,15 +203,15 @@ def test_workload_that_never_ends(perf: str, tmp_path: Path, pid_file: Path) -> 
 def test_interrupt_ends_the_group(perf: str, tmp_path: Path, pid_file: Path) -> None:
     """Ctrl-C leaves no process behind."""
     previous = signal.signal(signal.SIGUSR1, signal.default_int_handler)
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGUSR1))
-    timer.start()
+    watcher = threading.Thread(target=interrupt_when_there, args=(pid_file,))
+    watcher.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             perf_stat.run(
                 (*WORKLOAD, "hang", str(pid_file)), tmp_path, timeout_s=TIME_LIMIT_S, perf=perf
             )
     finally:
-        timer.cancel()
+        watcher.join()
         signal.signal(signal.SIGUSR1, previous)
 
 
