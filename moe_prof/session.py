@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import secrets
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -186,14 +185,14 @@ def create(
     seed: int,
     machine: Mapping[str, Any],
     tools: Mapping[str, str],
-    argv: Sequence[str] | None = None,
+    argv: Sequence[str],
     folder: Path | None = None,
 ) -> Session:
     """Make the folder and its manifest.
 
     Args:
         tools: version by name of what can have a part in the run.
-        argv: the command line without the program's name, by default this process's.
+        argv: the command line without the program's name.
         folder: the session's own folder; by default a new one inside ``$MOE_PROF_SESSIONS`` or
             ``moe_prof_sessions`` below the current folder.
 
@@ -208,7 +207,7 @@ def create(
         schema=SCHEMA,
         run_id=run_id,
         command=command,
-        argv=tuple(sys.argv[1:] if argv is None else argv),
+        argv=tuple(argv),
         scenario=scenario,
         shape=shape,
         variants=variants,

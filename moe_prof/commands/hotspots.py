@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from moe_prof import session as sessions
-from moe_prof import toolversions
 from moe_prof.collectors import callgrind, gprof, perf_facts, perf_samples, vtune
 from moe_prof.collectors.stacks import Profile
 from moe_prof.collectors.vtune import ANALYSES
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, positive_int, split_output
-from moe_prof.commands.workload import Workload, isa_for, workload_from
+from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
 from moe_prof.deadline import Deadline
 from moe_prof.errors import MoeProfError, UnavailableError, UsageError, WorkloadError
 from moe_prof.export import FORMATS
@@ -85,16 +83,7 @@ class HotspotsCommand:
             args.variant = best_variant()
         work = workload_from(args, machine)
         tools, why = ((args.tool,), "") if args.tool else usable_tools(machine)
-        with sessions.create(
-            self.name,
-            scenario=work.scenario.label,
-            shape=work.scenario.shape,
-            variants=work.variants,
-            seed=work.seed,
-            machine=machine.as_dict(),
-            tools=toolversions.read(),
-            folder=folder,
-        ) as session:
+        with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = _Run(work, machine, session, progress, deadline, args, tools, why)
             run.all()
             result = run.result()

@@ -69,7 +69,8 @@ class ImportCommand:
         scenario = scenarios.parse(args.scenario) if args.scenario else None
         if args.files.count(STDIN) > 1:
             raise UsageError("- stands for stdin and can be given only once")
-        job = _Job(tuple(args.files), scenario, args.variant or args.label, folder, progress)
+        name = args.variant or args.label
+        job = _Job(tuple(args.files), scenario, name, folder, progress, args.argv)
         with ExitStack() as stack:
             job.load(stack)
             session = job.session
@@ -104,6 +105,7 @@ class _Job:
     variant: str
     folder: Path | None
     progress: Progress
+    argv: tuple[str, ...]
     files: list[Imported] = field(default_factory=list)
     failures: list[MoeProfError] = field(default_factory=list)
     session: Session | None = None
@@ -150,6 +152,7 @@ class _Job:
             seed=0,
             machine=self.machine,
             tools=toolversions.read(),
+            argv=self.argv,
             folder=self.folder,
         )
         session.note("the machine is the one that imported, not the one that was measured")

@@ -17,7 +17,8 @@ def make(folder):
     """A session in a folder of its own."""
     return session.create(
         "bench", scenario="S1", shape=(1, 256, 128, 16, 4), variants=("scalar",), seed=0,
-        machine={"cpu": "test"}, tools={"perf": "perf version 6.1"}, folder=folder,
+        machine={"cpu": "test"}, tools={"perf": "perf version 6.1"}, argv=("bench", "S1"),
+        folder=folder,
     )  # fmt: skip
 
 

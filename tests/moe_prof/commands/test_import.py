@@ -50,6 +50,7 @@ def test_labels_reach_rows_and_session(stat: Path) -> None:
 
     assert {(row.scenario, row.variant) for row in saved.rows} == {("S3", "packed")}
     assert (saved.manifest.scenario, saved.manifest.variants) == ("S3", ("packed",))
+    assert saved.manifest.argv[:4] == ("import", str(stat), "--scenario", "s3")
     assert "label: june" in saved.manifest.notes
     assert (saved.folder / "raw" / "000-node7.txt").read_text() == STAT
     assert RowIndex(saved.rows).value("packed", "IPC") == pytest.approx(2.0)
