@@ -21,7 +21,6 @@ from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError, MoeProfError, WorkloadError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.features import CpuFeatures, read_cpu
-from moe_prof.kernels.selection import forced_isa, isas
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
@@ -35,17 +34,19 @@ from moe_prof.progress import Progress
 from moe_prof.render import topdown_report
 from moe_prof.rows import Row
 from moe_prof.session import Session
-from moe_prof.topdown import counted, simulation
+from moe_prof.topdown import counted, simulation, stand_ins
 from moe_prof.topdown.counted import Counters
 from moe_prof.topdown.counting import TIMEOUT_S, Counting
 from moe_prof.topdown.machine_rows import floor_rows
 from moe_prof.topdown.modelled import Platform, Subject, model
+from moe_prof.topdown.stand_ins import StandIns
 from moe_prof.topdown.untimed import untimed_rows
 from moe_prof.topdown.verdicts import verdict_rows
 
-TIMING_SHARE = 0.45
+TIMING_SHARE = 0.4
 PHASES_SHARE = 0.12
 CEILINGS_SHARE = 0.12
+STAND_INS_SHARE = 0.05
 EXIT_UNAVAILABLE = 3
 EXIT_WORKLOAD = 6
 
@@ -92,6 +93,7 @@ class _Run:
     ceilings: Ceilings | None = None
     floors: dict[str, Floor] = field(default_factory=dict)
     simulated: Mapping[str, SimulatedCounts] = field(default_factory=dict)
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
     counters: Counters = counted.NO_COUNTERS
     reason: str = ""
     notes: list[str] = field(default_factory=list)
@@ -150,25 +152,11 @@ class _Run:
             self.session.note(text)
 
     def _jobs(self) -> tuple[Job, ...]:
-        """Without counters a variant is timed on the path that can also be simulated."""
-        jobs: list[Job] = []
-        other: dict[str, list[str]] = {}
-        for name in self.work.variants:
-            spec = BY_NAME.get(name)
-            isa = isa_for(name, self.work.isa)
-            if self.reason and spec is not None and spec.language == "c++":
-                simulable = simulation.simulable_isa(name, self.cpu)
-                best = isas(name)[0]
-                if forced_isa(spec, isa) is None and simulable not in (None, best):
-                    isa = simulable
-                    other.setdefault(f"{simulable} path, because its {best} one", []).append(name)
-            jobs.append(job_of(name, isa))
-        for paths, names in other.items():
-            self._note(
-                f"{', '.join(names)}: on the {paths} uses instructions that valgrind cannot "
-                "simulate; 'moe-prof bench' times the best path"
-            )
-        return tuple(jobs)
+        wished = {name: isa_for(name, self.work.isa) for name in self.work.variants}
+        if self.reason:
+            self.stand_ins = stand_ins.stand_ins(self.work.variants, self.cpu, wished)
+            self._note(*stand_ins.notes(self.stand_ins))
+        return tuple(job_of(name, isa) for name, isa in wished.items())
 
     def _request(self, jobs: Sequence[Job], share: float) -> Request:
         return Request(
@@ -298,7 +286,11 @@ class _Run:
         ]
 
     def _simulate(self) -> None:
-        jobs = [simulation.Job(job.variant, job.isa or "") for job in self._native_jobs()]
+        other = self._time_stand_ins()
+        jobs = [
+            simulation.Job(job.variant, other.paths.get(job.variant, job.isa or ""))
+            for job in self._native_jobs()
+        ]
         self.progress.step("simulating (callgrind)", slow=True)
         self.simulated, failed = simulation.simulate(
             jobs,
@@ -312,19 +304,42 @@ class _Run:
             progress=self.progress,
         )
         index = RowIndex(self.session.rows)
+        why = dict(failed)
+        why |= {name: f"{other.paths[name]} path: {text}" for name, text in other.failed.items()}
         for job in self._trusted():
-            subject = self._subject(index, job)
+            name = job.variant
+            stands_in = name in other.paths and name not in other.failed
+            own = job_of(name, other.paths[name]) if stands_in else job
+            subject = self._subject(other.index if stands_in else index, own)
             modelled = model(
                 subject,
-                self.simulated.get(job.variant),
-                self._platform(job.variant, subject.threads),
-                failed.get(job.variant) or simulation.why_not_simulable(job.variant),
+                None if name in other.failed else self.simulated.get(name),
+                self._platform(name, subject.threads),
+                why.get(name) or simulation.why_not_simulable(name),
             )
-            self.session.add(
-                row
-                for row in modelled.rows
-                if index.value(job.variant, row.metric) is None  # counted ones are better
-            )
+            rows = [row for row in modelled.rows if index.value(name, row.metric) is None]
+            if stands_in:
+                rows = stand_ins.labelled(rows, own.isa or "", subject.scenario, name)
+            self.session.add(rows)  # counted ones are better, and stay
+
+    def _time_stand_ins(self) -> StandIns:
+        trusted = {job.variant for job in self._native_jobs()}
+        paths = {name: path for name, path in self.stand_ins.items() if name in trusted}
+        if not paths:
+            return StandIns({}, RowIndex(()), {})
+        self.progress.step("timing the paths that can be simulated")
+        folder = self.session.raw / "stand_ins"
+        return stand_ins.measure_stand_ins(
+            paths,
+            self.work.scenario,
+            usable_cpus=self.machine.usable_cpus(),
+            time=lambda jobs: measure(
+                self._request(jobs, STAND_INS_SHARE), self.progress, folder=folder
+            ),
+            phases=lambda jobs: measure_phases(
+                self._request(jobs, STAND_INS_SHARE), self.progress, folder=folder
+            ),
+        )
 
     def _subject(self, index: RowIndex, job: Job) -> Subject:
         time_s = index.value(job.variant, "time")

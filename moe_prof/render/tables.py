@@ -7,7 +7,7 @@ dash, one that scatters too much says so, an impossible one carries ``!``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from moe_prof.analysis.fastest import time_half_width
@@ -111,8 +111,13 @@ def stage_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
 
 
 def topdown_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
-    """The top-down tree of each variant, in percent of issue slots, with IPC."""
-    return _metric_table(index, variants, TOPDOWN_COLUMNS)
+    """The top-down tree of each variant, in percent of issue slots, with IPC.
+
+    Where the slots are those of another path than the one that was timed, the path is named.
+    """
+    paths = {variant: index.text(variant, "modelled_isa") for variant in variants}
+    labels = {name: f"{name} ({path})" for name, path in paths.items() if path}
+    return _metric_table(index, variants, TOPDOWN_COLUMNS, labels)
 
 
 def phase_table(index: RowIndex, variants: Sequence[str], phases: Sequence[str]) -> FittedTable:
@@ -131,12 +136,15 @@ def phase_table(index: RowIndex, variants: Sequence[str], phases: Sequence[str])
 
 
 def _metric_table(
-    index: RowIndex, variants: Sequence[str], columns: Sequence[Column]
+    index: RowIndex,
+    variants: Sequence[str],
+    columns: Sequence[Column],
+    labels: Mapping[str, str] | None = None,
 ) -> FittedTable:
     titles, cells = _columns(index, variants, columns)
     table = FittedTable("variant", titles)
     for variant in variants:
-        table.add_row(variant, *cells[variant])
+        table.add_row((labels or {}).get(variant, variant), *cells[variant])
     return table
 
 

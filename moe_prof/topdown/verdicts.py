@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from moe_prof.analysis.crowding import SHARED, used_by_others
 from moe_prof.analysis.query import RowIndex
@@ -12,6 +13,7 @@ from moe_prof.analysis.verdict import Evidence, Verdict, judge
 from moe_prof.collectors.llvm_mca import Bound
 from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.rows import Provenance, Row
+from moe_prof.topdown.stand_ins import METRIC as MODELLED_ISA
 
 COLLECTOR = "verdict"
 UNTIMED_ADVICE = "put that right first, then measure again"
@@ -61,7 +63,7 @@ def _evidence(
     total_s = sum(busy.values())
     retiring = index.row(variant, "Retiring")
     demand = simulated.demand if simulated is not None else None
-    return Evidence(
+    found = Evidence(
         threads=int(index.value(variant, "threads") or 1),
         usable_cpus=usable_cpus,
         shared_cpus=index.value("", SHARED),
@@ -84,6 +86,17 @@ def _evidence(
         measured=retiring is not None and retiring.provenance == "measured",
         why_no_slots=retiring.source if retiring is not None and retiring.value is None else "",
     )
+    other = index.text(variant, MODELLED_ISA)
+    return _without_slots(found, other) if other else found
+
+
+def _without_slots(evidence: Evidence, path: str) -> Evidence:
+    """What is known of a path that was timed while another one was simulated."""
+    return replace(
+        evidence, retiring=None, bad_speculation=None, frontend=None, memory=None, core=None,
+        cycles=None, loop_cycles=None, loop_bound=None, instructions_per_mac=None,
+        why_no_slots=f"those of its {path} path were modelled, another one was timed",
+    )  # fmt: skip
 
 
 def _loop_bound(simulated: SimulatedCounts | None) -> Bound | None:

@@ -18,7 +18,7 @@ from moe_prof.analysis.verdict import Cause
 from moe_prof.commands import topdown as command
 from moe_prof.errors import BuildError
 from moe_prof.measure.crowd import Crowd
-from moe_prof.topdown import simulation
+from moe_prof.topdown import simulation, stand_ins
 from tests.moe_prof.commands.running import CONTRACT_METRICS, TREE, Ran, hide_programs
 from tests.moe_prof.commands.topdown_run import NO_PMU, SHAPE, VARIANTS
 
@@ -196,17 +196,24 @@ def test_remarks_are_kept_in_the_manifest(replay, quick, tmp_path):
 @pytest.fixture
 def avx512(monkeypatch):
     """A CPU on whose native path valgrind fails; avx2 works."""
-    monkeypatch.setattr(command, "isas", lambda name: ("native", "avx2", "portable"))
+    monkeypatch.setattr(stand_ins, "isas", lambda name: ("native", "avx2", "portable"))
     monkeypatch.setattr(simulation, "simulable_isa", lambda name, cpu: "avx2")
 
 
-def test_variants_are_timed_on_the_path_that_is_simulated(replay, quick, avx512, tmp_path):
-    """Time and counts must be of the same code; the note names the path."""
+def test_what_cannot_be_simulated_is_timed_and_another_path_modelled(
+    replay, quick, avx512, tmp_path
+):
+    """Time and slots of different paths are told apart: the rows and the note name the path."""
     requests: list[Any] = []
-    replay(variants=("autovec", "openmp"), requests=requests)
-    assert [job.isa for job in requests[0].jobs] == ["avx2", "avx2"]
+    ran = replay(variants=("autovec", "openmp"), requests=requests)
+    paths = [[job.isa for job in request.jobs] for request in requests]
+    assert paths == [[None, None], ["avx2", "avx2"]]
+    assert [job.isa for job in quick] == ["avx2", "avx2"]
+    assert ran.rows["openmp", "modelled_isa"]["source"] == "avx2"
+    retiring = ran.rows["openmp", "Retiring"]
+    assert retiring["value"] is None or retiring["source"].startswith("avx2 path: ")
     notes = session.load(tmp_path / "session").manifest.notes
-    assert any(n.startswith("autovec, openmp: on the avx2 path, because its native") for n in notes)
+    assert any(n.startswith("autovec, openmp: slots are those of the avx2 path") for n in notes)
 
 
 @pytest.mark.parametrize(("argv", "variable"), [(("--isa", "portable"), ""), ((), "portable")])
