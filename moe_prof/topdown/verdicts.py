@@ -47,7 +47,9 @@ def verdict_rows(
             floor=floors.get(variant),
             simulated=simulated.get(variant),
         )
-        made += _rows(judge(found), scenario, variant, measured=found.measured)
+        other = index.text(variant, MODELLED_ISA)
+        verdict = _judge_with_stand_in(found, other) if other else judge(found)
+        made += _rows(verdict, scenario, variant, measured=found.measured)
     return made
 
 
@@ -63,7 +65,7 @@ def _evidence(
     total_s = sum(busy.values())
     retiring = index.row(variant, "Retiring")
     demand = simulated.demand if simulated is not None else None
-    found = Evidence(
+    return Evidence(
         threads=int(index.value(variant, "threads") or 1),
         usable_cpus=usable_cpus,
         shared_cpus=index.value("", SHARED),
@@ -86,12 +88,19 @@ def _evidence(
         measured=retiring is not None and retiring.provenance == "measured",
         why_no_slots=retiring.source if retiring is not None and retiring.value is None else "",
     )
-    other = index.text(variant, MODELLED_ISA)
-    return _without_slots(found, other) if other else found
+
+
+def _judge_with_stand_in(evidence: Evidence, path: str) -> Verdict:
+    """By what is known of the path that was timed; else by the slots of the one that stands in."""
+    verdict = judge(_without_slots(evidence, path))
+    modelled = judge(evidence)
+    if verdict.cause != "unknown" or modelled.cause == "unknown":
+        return verdict
+    text = f"on its {path} path, which was simulated in place of the one timed: {modelled.evidence}"
+    return replace(modelled, evidence=text)
 
 
 def _without_slots(evidence: Evidence, path: str) -> Evidence:
-    """What is known of a path that was timed while another one was simulated."""
     return replace(
         evidence, retiring=None, bad_speculation=None, frontend=None, memory=None, core=None,
         cycles=None, loop_cycles=None, loop_bound=None, instructions_per_mac=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 from moe_prof.analysis.roofline import Floor
@@ -91,3 +92,15 @@ def test_single_repetitions_are_no_evidence():
     """Only summary rows count."""
     rows = [*BUSY[:2], row("Retiring", 0.8, repeat=0)]
     assert judged(rows)[0]["scalar", "verdict"] == "unknown"
+
+
+def test_a_stand_in_speaks_where_nothing_else_is_known():
+    """Slots of another path give a verdict that says so, unless the timed one gives its own."""
+    rows = [*BUSY, replace(row("modelled_isa", 0.0), value=None, source="avx2")]
+    texts, _ = judged(rows)
+    assert texts["scalar", "verdict"] == "instruction_bound"
+    assert texts["scalar", "verdict_evidence"].startswith("on its avx2 path, which was simulated")
+    near = [*rows, row("roofline_fraction_path", 0.95)]
+    texts, _ = judged(near, floors={"scalar": FLOOR})
+    assert texts["scalar", "verdict"] == "l2_bound"
+    assert "avx2" not in texts["scalar", "verdict_evidence"]
