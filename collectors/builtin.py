@@ -161,8 +161,8 @@ def _error_rows(timing: VariantTiming, measurement: Measurement, labels: _Labels
 
 def _time_rows(timing: VariantTiming, macs: int, labels: _Labels) -> list[Row]:
     rows = [
-        _row("time", value, "s", labels, repeat=repeat, source=f"process {process}")
-        for repeat, ((process, _), value) in enumerate(sorted(timing.samples_s.items()))
+        _row("time", value, "s", labels, repeat=repeat, source=f"process {process}, round {index}")
+        for repeat, ((process, index), value) in enumerate(sorted(timing.samples_s.items()))
     ]
     interval = median_interval(timing.samples_s)
     if interval is None:

@@ -169,10 +169,25 @@ def _key(kind: Kind, compiler: Compiler) -> str:
     )  # fmt: skip
     for fact in facts:
         digest.update(fact.encode() + b"\0")
+    _add_sources(digest)
+    return digest.hexdigest()[:16]
+
+
+def sources_digest() -> str:
+    """Hash of the C++ sources alone: another one means that the kernels may have changed.
+
+    Raises:
+        BuildError: the sources are not there.
+    """
+    digest = hashlib.sha256()
+    _add_sources(digest)
+    return digest.hexdigest()[:16]
+
+
+def _add_sources(digest: hashlib._Hash) -> None:
     for path in _sources():
         digest.update(str(path.relative_to(SOURCE_DIR)).encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
 
 
 def _sources() -> list[Path]:

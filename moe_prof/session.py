@@ -37,10 +37,12 @@ DEFAULT_FOLDER = "moe_prof_sessions"
 MANIFEST = "manifest.json"
 JOURNAL = "rows.jsonl"
 TABLE = "metrics.parquet"
+IMPORT_COMMAND = "import"
+"""The command whose sessions hold figures of a machine that is not the manifest's."""
 
-_RECORDED_VARIABLES = (
+RECORDED_VARIABLES = (
     "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "GOMP_SPINCOUNT", "NUMBA_NUM_THREADS",
-    "MOE_PROF_ISA", "CXX", "CXXFLAGS", "MALLOC_ARENA_MAX", "LD_PRELOAD",
+    "MOE_PROF_ISA", "CXX", "CXXFLAGS", "LDFLAGS", "MALLOC_ARENA_MAX", "LD_PRELOAD",
 )  # fmt: skip
 
 
@@ -219,7 +221,7 @@ def create(
         python_version=platform.python_version(),
         machine=dict(machine),
         tools=dict(tools),
-        environment={k: os.environ[k] for k in _RECORDED_VARIABLES if k in os.environ},
+        environment={k: os.environ[k] for k in RECORDED_VARIABLES if k in os.environ},
     )
     _make_folder(folder, manifest)
     return Session(folder, manifest)

@@ -1,4 +1,4 @@
-"""Statistics of repeated timings: intervals, ratios, effect size and a verdict. Pure.
+"""Statistics of repeated timings: intervals, ratios and effect size. Pure.
 
 Timings have a hierarchy: a process (worker) has its own memory layout, and the rounds inside one
 share it. So a sample is keyed by ``(worker, round)``, and two variants measured in the same round
@@ -32,17 +32,12 @@ F64 = npt.NDArray[np.float64]
 Key = tuple[int, int]
 """(worker, round) of a sample."""
 Samples = Mapping[Key, float]
-Verdict = Literal["faster", "slower", "same", "too-noisy"]
-Method = Literal["order statistics", "bootstrap", "none"]
+Method = Literal["order statistics", "bootstrap", "moderated t", "none"]
 
 CONFIDENCE = 0.95
 MIN_SAMPLES = 6
 """Fewest samples with a 95 % interval: 1 - 2 * 2**-6 = 0.969, and one less gives 0.938."""
 BOOTSTRAP_DRAWS = 4000
-MIN_EFFECT = 0.01
-"""A difference below one percent is called the same even when it is significant."""
-RESOLUTION = 0.03
-"""Half the width that an interval may have for the verdict ``same``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +84,7 @@ def median_interval(
     values = np.array(list(samples.values()))
     median, count = float(np.median(values)), len(values)
     if count < MIN_SAMPLES:
-        return Interval(median, None, None, count, "none", _too_few(count))
+        return Interval(median, None, None, count, "none", too_few_text(count))
     if len({worker for worker, _ in samples}) == 1:
         below = order_rank(count, confidence)
         ordered = np.sort(values)
@@ -133,7 +128,7 @@ def ratio_interval(
     value = float(np.median(list(numerator.values())) / np.median(list(denominator.values())))
     count = min(len(numerator), len(denominator))
     if count < MIN_SAMPLES:
-        return Interval(value, None, None, count, "none", _too_few(count))
+        return Interval(value, None, None, count, "none", too_few_text(count))
     above, below = _bootstrap((numerator, denominator), seed)
     low, high = _percentiles(above / below, confidence)
     return Interval(value, low, high, count, "bootstrap")
@@ -157,29 +152,8 @@ def cliffs_delta(first: Sequence[float], second: Sequence[float]) -> float:
     return float(less - greater) / (len(values) * len(ordered))
 
 
-def verdict(
-    speedup: Interval | None,
-    *,
-    min_effect: float = MIN_EFFECT,
-    resolution: float = RESOLUTION,
-) -> Verdict:
-    """What a speedup (old time / new time) says about the new one.
-
-    ``faster`` or ``slower`` when the interval excludes 1 and the effect is at least
-    ``min_effect``; else ``same`` when the interval's half width is within ``resolution``;
-    else ``too-noisy``.
-    """
-    if speedup is None or speedup.low is None or speedup.high is None:
-        return "too-noisy"
-    if speedup.low > 1 and speedup.value >= 1 + min_effect:
-        return "faster"
-    if speedup.high < 1 and speedup.value <= 1 / (1 + min_effect):
-        return "slower"
-    half_width = speedup.half_width
-    return "same" if half_width is not None and half_width <= resolution else "too-noisy"
-
-
-def _too_few(count: int) -> str:
+def too_few_text(count: int) -> str:
+    """Why so few samples have no interval."""
     noun = "sample" if count == 1 else "samples"
     return f"{count} {noun}; an interval needs at least {MIN_SAMPLES}"
 

@@ -12,8 +12,11 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 
 from moe_prof.errors import BuildError
+from moe_prof.kernels.build import Kind, sources_digest
 from moe_prof.kernels.compiler import find_compiler
 
+BUILD_TOOL, SOURCES_TOOL = "build", "kernel sources"
+"""Names of what was built: its kind, and a digest of the C++ sources."""
 PROGRAMS = ("perf", "valgrind", "llvm-mca", "objdump", "gprof", "vtune")
 PACKAGES = ("numpy", "numba", "pyperf", "cmake", "ninja")
 TIMEOUT_S = 10.0
@@ -21,9 +24,17 @@ TIMEOUT_S = 10.0
 _NUMBER = re.compile(r"\d+\.\d+")
 
 
-def read() -> dict[str, str]:
-    """Version by name; what is not installed or does not tell its version is left out."""
+def read(build: Kind | None = None) -> dict[str, str]:
+    """Version by name; what is not installed or does not tell its version is left out.
+
+    Args:
+        build: the build that is timed: its kind and a digest of its sources are versions too.
+    """
     found: dict[str, str] = {}
+    if build is not None:
+        found[BUILD_TOOL] = build
+        with contextlib.suppress(BuildError):
+            found[SOURCES_TOOL] = sources_digest()
     with contextlib.suppress(BuildError):
         found["c++"] = find_compiler().version
     for name in PROGRAMS:

@@ -30,6 +30,10 @@ class RowIndex:
             if row.variant and row.variant not in self.variants:
                 self.variants.append(row.variant)
 
+    def summary_rows(self) -> tuple[Row, ...]:
+        """All of them, in the order in which they came."""
+        return tuple(self._rows.values())
+
     def row(
         self, variant: str, metric: str, *, phase: str | None = None, thread: str | None = None
     ) -> Row | None:

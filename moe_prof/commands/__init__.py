@@ -2,6 +2,7 @@
 
 from moe_prof.commands.base import Command
 from moe_prof.commands.bench import Bench
+from moe_prof.commands.compare import CompareCommand
 from moe_prof.commands.counters import CountersCommand
 from moe_prof.commands.doctor import Doctor
 from moe_prof.commands.hotspots import HotspotsCommand
@@ -10,5 +11,6 @@ from moe_prof.commands.list import List
 from moe_prof.commands.topdown import Topdown
 
 COMMANDS: tuple[Command, ...] = (
-    Topdown(), CountersCommand(), HotspotsCommand(), Bench(), ImportCommand(), List(), Doctor(),
+    Topdown(), CountersCommand(), HotspotsCommand(), Bench(), CompareCommand(),
+    ImportCommand(), List(), Doctor(),
 )  # fmt: skip

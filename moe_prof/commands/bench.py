@@ -5,17 +5,27 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from rich.console import Group
+
 from moe_prof import machine
 from moe_prof.analysis import crowding
 from moe_prof.analysis.query import RowIndex
 from moe_prof.collectors import builtin
 from moe_prof.commands.base import Result, with_trouble
-from moe_prof.commands.options import add_build, add_workload, force_path_of_build, split_output
+from moe_prof.commands.comparing import add_comparison
+from moe_prof.commands.options import (
+    add_build,
+    add_workload,
+    force_path_of_build,
+    positive_int,
+    split_output,
+)
+from moe_prof.commands.versus import Versus
 from moe_prof.commands.workload import Workload, isa_for, open_session, why_not, workload_from
 from moe_prof.measure import Measurement, Request, measure
 from moe_prof.measure.jobs import job_of
 from moe_prof.measure.pyperf_suite import write_suite
-from moe_prof.measure.results import WORKLOAD_FAILURES
+from moe_prof.measure.results import DEFAULT_PROCESSES, WORKLOAD_FAILURES
 from moe_prof.progress import Progress
 from moe_prof.render.bench_table import bench_body
 from moe_prof.rows import Row, unavailable
@@ -30,23 +40,38 @@ class Bench:
     """time kernel variants against each other. Every variant is first compared with the float64
     oracle; a wrong one gets no time and no speedup (exit code 6). Variants are interleaved in
     several processes; shown are medians with 95 % intervals and speedups over 'scalar', which is
-    always measured. Example: moe-prof bench S3 --variant openmp,packed --threads 4
+    always measured. --vs compares them with an old variant or library, in pairs in the same run, or
+    with a session. Example: moe-prof bench S3 --variant ./new.so --vs ./old.so
     """
 
     name = "bench"
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """The workload's options, and which build to time."""
+        """The workload's options, which build to time, and what to compare with."""
         add_workload(parser, default_variants="all")
         add_build(parser)
+        parser.add_argument(
+            "--processes", metavar="P", type=positive_int, default=DEFAULT_PROCESSES,
+            help="worker processes, each with its own memory layout: more tell smaller differences "
+            f"(default: {DEFAULT_PROCESSES})",
+        )  # fmt: skip
+        parser.add_argument(
+            "--vs", metavar="OLD", default=None,
+            help="compare with OLD: a variant or a library, timed in the same rounds (paired), or "
+            "the folder of a session (unpaired) (default: no comparison)",
+        )  # fmt: skip
+        add_comparison(parser)
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Verify and time; raises MoeProfError."""
         folder = split_output(args)
         facts = machine.read()
         force_path_of_build(args)
+        versus = Versus(args)
+        args.variant = versus.variants(args.variant)
         workload = workload_from(args, facts)
         variants = _with_baseline(workload.variants)
+        versus.check(replace(workload, variants=variants), facts)
         request = Request(
             scenario=workload.scenario,
             jobs=tuple(job_of(name, isa_for(name, workload.isa)) for name in variants),
@@ -54,24 +79,34 @@ class Bench:
             seed=workload.seed,
             repeat=args.repeat,
             max_time_s=args.max_time_s,
+            processes=args.processes,
             build=args.build,
         )
         measured = replace(workload, variants=variants)
-        with open_session(self.name, measured, facts, argv=args.argv, folder=folder) as opened:
+        with open_session(
+            self.name, measured, facts, argv=args.argv, folder=folder, build=args.build
+        ) as opened:
             measurement = measure(request, progress, folder=opened.raw)
             rows = opened.add(_rows(measurement, workload, facts.usable_cpus()))
             with opened.writing():
                 write_suite(measurement, workload.scenario, opened.raw)
+            compared = versus.compare(opened.manifest.run_id, rows)
+            rows += opened.add(compared.rows)
             crowded = crowding.warning(RowIndex(rows), variants)
             for note in (*filter(None, [crowded]), *measurement.notes):
                 opened.note(note)
             if measurement.interrupted:
                 opened.update(state="partial")
         exit_code, errors = _outcome(measurement)
+        if not exit_code:
+            exit_code, errors = compared.exit_code, compared.errors
         result = Result(
             rows=tuple(rows),
-            body=bench_body(
-                measurement, workload.scenario, workload.left_out, rows, facts.usable_cpus()
+            body=Group(
+                bench_body(
+                    measurement, workload.scenario, workload.left_out, rows, facts.usable_cpus()
+                ),
+                *compared.view,
             ),
             machine=facts.as_dict(),
             session=opened.folder,

@@ -13,6 +13,7 @@ from moe_prof import session as sessions
 from moe_prof import toolversions
 from moe_prof.errors import UsageError
 from moe_prof.kernels import selection
+from moe_prof.kernels.build import Kind
 from moe_prof.kernels.elf import foreign_reason
 from moe_prof.kernels.features import check_supported, read_cpu
 from moe_prof.kernels.memory import check_memory, required_bytes
@@ -73,8 +74,12 @@ def open_session(
     *,
     argv: Sequence[str],
     folder: Path | None,
+    build: Kind = "release",
 ) -> Session:
     """A session of the workload, as :func:`session.create` makes it.
+
+    Args:
+        build: the build whose times the session will hold.
 
     Raises:
         MoeProfError: its folder cannot be used.
@@ -86,7 +91,7 @@ def open_session(
         variants=work.variants,
         seed=work.seed,
         machine=machine.as_dict(),
-        tools=toolversions.read(),
+        tools=toolversions.read(build),
         argv=argv,
         folder=folder,
     )
