@@ -117,10 +117,14 @@ class Comparison:
 
 
 def compare(
-    old: Side, new: Side, pairs: Sequence[Pair], *, margin: float = MARGIN
+    old: Side, new: Side, pairs: Sequence[Pair], *, margin: float = MARGIN, alike: bool = True
 ) -> tuple[Comparison, ...]:
-    """All pairs, in their order."""
-    return tuple(_compare(old, new, pair, margin) for pair in pairs)
+    """All pairs, in their order.
+
+    Args:
+        alike: whether two runs were made alike, so that the baseline ought to take the same time.
+    """
+    return tuple(_compare(old, new, pair, margin, alike) for pair in pairs)
 
 
 def pairs_between(old: Side, new: Side, wanted: Sequence[str] = ()) -> tuple[Pair, ...]:
@@ -171,7 +175,7 @@ def pairs_within(side: Side, names: Sequence[str]) -> tuple[Pair, ...]:
     )  # fmt: skip
 
 
-def _compare(old: Side, new: Side, pair: Pair, margin: float) -> Comparison:
+def _compare(old: Side, new: Side, pair: Pair, margin: float, alike: bool) -> Comparison:
     before, after = old.of(pair.old_scenario, pair.old), new.of(pair.new_scenario, pair.new)
     first, second = _common_times(before, after)
     same_run = old.run_id == new.run_id
@@ -180,7 +184,9 @@ def _compare(old: Side, new: Side, pair: Pair, margin: float) -> Comparison:
     if not reason and first is not None and second is not None:
         paired = same_run and _rounds_match(first, second)
         ratio = time_ratio(first.samples_s, second.samples_s, same_run=paired)
-    drift = None if same_run or pair.is_baseline else _drift(old, new, pair)
+    drift = None
+    if alike and not same_run and not pair.is_baseline:
+        drift = _drift(old, new, pair)
     if ratio is not None and drift is not None:
         ratio = ratio.widened(drift)
     decided = ratio is not None and ratio.interval.low is not None

@@ -115,7 +115,9 @@ def _blocks(
         same_run = old.manifest.run_id == new.manifest.run_id
         found_differences = () if same_run else differences(before, after, couples)
         said = refuse(found_differences, args, f"{old.folder} and {new.folder}")
-        found = compare(side_of(old), side_of(new), pairs, margin=args.margin)
+        found = compare(
+            side_of(old), side_of(new), pairs, margin=args.margin, alike=not found_differences
+        )
         notes = [*said, *remarks(before, after), *_state(old), *_state(new)]
         view = comparison_view(found, margin=args.margin, remarks=notes)
         blocks.append(_Block(found, [*_titles(old, new), *view]))

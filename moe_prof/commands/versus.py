@@ -60,6 +60,7 @@ class Versus:
     saved: SavedSession | None = None
     name: str | None = None
     _notes: list[str] = field(default_factory=list)
+    _alike: bool = True
 
     def __post_init__(self) -> None:
         text: str | None = self.args.vs
@@ -79,8 +80,14 @@ class Versus:
             )
 
     def variants(self, text: str) -> str:
-        """The variants to time: the old one among them."""
-        names = [part.strip() for part in text.split(",")]
+        """The variants to time: the old one among them.
+
+        Raises:
+            UsageError: the old one is the only one.
+        """
+        names = [part.strip() for part in text.split(",") if part.strip()]
+        if names and set(names) == {self.name}:
+            raise UsageError(f"--vs {self.name} is what --variant names; name another on one side")
         if self.name is None or self.name in names:
             return text
         if text.strip().lower() != "all":
@@ -106,7 +113,9 @@ class Versus:
         after = _identity(work, machine, self.args.build)
         couples = [(pair.old, pair.new) for pair in pairs]
         what = f"{self.saved.folder} and this run"
-        self._notes += refuse(differences(before, after, couples), self.args, what)
+        found = differences(before, after, couples)
+        self._alike = not found
+        self._notes += refuse(found, self.args, what)
         self._notes += remarks(before, after)
 
     def compare(self, run_id: str, rows: Sequence[Row]) -> Compared:
@@ -123,7 +132,7 @@ class Versus:
             pairs = pairs_within(new, (self.name, *(others or [BASELINE])))
         else:
             return Compared()
-        found = compare(old, new, pairs, margin=self.args.margin)
+        found = compare(old, new, pairs, margin=self.args.margin, alike=self._alike)
         view = comparison_view(found, margin=self.args.margin, remarks=self._notes)
         exit_code, errors = judged(found, self.args.fail_on)
         made = tuple(comparison_rows.rows(found))

@@ -26,7 +26,7 @@ def comparison_view(
     view: list[RenderableType] = [_answer(one) for one in comparisons]
     view += ["", _table(comparisons), *_notes(comparisons, margin, remarks)]
     for one in comparisons:
-        if one.counts:
+        if any(count.metric != "cpu_time" for count in one.counts):
             view += ["", Text(f"{_label(one)}: counters and phases, no intervals, so no verdict")]
             view.append(_counts(one))
             if len(one.counts) > MOST_COUNTS:

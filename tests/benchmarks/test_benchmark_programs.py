@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from benchmarks.agreement import AgreementProgram
 from benchmarks.ceilings import CeilingsProgram
 from benchmarks.peers.__main__ import PeersProgram
 from benchmarks.program import Program, main
@@ -19,7 +20,7 @@ Run = Callable[[Program, Sequence[str]], dict[str, Any]]
 
 LAYER = "3,32,16,4,2"
 QUICK = ("--rounds", "2", "--processes", "1", "--min-sample", "0.001")
-PROGRAMS = (CeilingsProgram, RooflineProgram, PeersProgram, ScalingProgram)
+PROGRAMS = (AgreementProgram, CeilingsProgram, RooflineProgram, PeersProgram, ScalingProgram)
 
 
 def test_ceilings_document(run: Run) -> None:
@@ -80,6 +81,29 @@ def test_scaling_document(run: Run) -> None:
     assert [result["efficiency"]["value"] for result in document["results"]] == [1.0, 1.0, 1.0]
 
 
+def test_agreement_document(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One run of twins that really take turns: a verdict on each; the runs are bounded."""
+    monkeypatch.setattr("benchmarks.agreement.SHORTEST_RUN_S", 60.0)
+    document = run(
+        AgreementProgram(),
+        ["--scenario", LAYER, "--variant", "autovec", "--threads", "1", "--runs", "1",
+         "--processes", "1", "--run-time", "60", "--max-time", "100", "--planted", "900"],
+    )  # fmt: skip
+    jsonschema.validate(document, DOCUMENT)
+    (result,) = document["results"]
+    assert sum(result["equal"].values()) == 1
+    assert result["planted"] == {"slower": 1}
+    (ratios,) = result["ratios"]
+    assert ratios["planted"] > 5 > ratios["equal"]
+
+
+def test_agreement_stops_in_time(run: Run) -> None:
+    """No comparison begins that could not end in the time."""
+    document = run(AgreementProgram(), ["--scenario", LAYER, "--max-time", "1", "--runs", "3"])
+    assert [sum(result["equal"].values()) for result in document["results"]] == [0]
+    assert "0 of 3 comparisons in the time" in document["notes"][-1]
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_help(program: type[Program], capsys: pytest.CaptureFixture[str]) -> None:
     """``--help`` explains the program and the common options."""
@@ -97,6 +121,7 @@ def test_help(program: type[Program], capsys: pytest.CaptureFixture[str]) -> Non
         (RooflineProgram, ["--scenario", "S9"], "unknown scenario 'S9'"),
         (RooflineProgram, ["--scenario", "0,8,8,2,1"], "has no tokens"),
         (RooflineProgram, ["--variant", "nosuch"], "unknown variant 'nosuch'"),
+        (AgreementProgram, ["--variant", "nosuch"], "unknown variant 'nosuch'"),
         (PeersProgram, ["--peer", "nosuch"], "unknown peer 'nosuch'"),
         (CeilingsProgram, ["--json", "/nosuch/x.json"], "there is no folder /nosuch"),
         (CeilingsProgram, ["--plot", "x.gif"], "must end in .png, .svg or .pdf"),

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from moe_prof import rows as tidy
+from moe_prof.analysis.decision import Verdict
 from moe_prof.analysis.verdict import Cause
 from moe_prof.machine import read
 from moe_prof.rows import Row, unavailable
@@ -54,6 +55,12 @@ def test_it_has_the_causes_of_verdicts():
     assert tuple(rule["then"]["properties"]["source"]["enum"]) == typing.get_args(Cause)
 
 
+def test_it_has_the_verdicts_of_comparisons():
+    """Every one of the code and no other."""
+    (rule,) = (r for r in ROW_SCHEMA["allOf"] if "comparison" in r["description"])
+    assert tuple(rule["then"]["properties"]["source"]["enum"]) == typing.get_args(Verdict)
+
+
 def test_nullable_fields_are_those_of_a_row():
     """What may be None in the code may be null."""
     hints = typing.get_type_hints(Row)
@@ -71,6 +78,8 @@ def test_nullable_fields_are_those_of_a_row():
         value(value=None, status="not_counted", provenance="unavailable", source="no PMU"),
         value(metric="isa", value=None, source="avx2"),
         value(metric="verdict", value=None, source="spin_bound"),
+        value(metric="comparison", value=None, source="too noisy"),
+        asdict(unavailable("comparison", "1", "too few samples", collector="compare")),
         value(metric="Retiring", unit="slots", value=1.2, status="out_of_bounds"),
         asdict(unavailable("IPC", "1", "no PMU", collector="t")),
     ],
@@ -93,6 +102,8 @@ def test_it_takes_what_the_contract_allows(row):
         value(unit="slots", value=1.2),
         value(metric="verdict", source="spin_bound"),
         value(metric="verdict", value=None, source="slow"),
+        value(metric="comparison", value=None, source="too_noisy"),
+        value(metric="comparison", source="same"),
         {k: v for k, v in value().items() if k != "source"},
         value(extra=1),
     ],
