@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 from matplotlib.figure import Figure
 from rich import box
 from rich.table import Table
 
 from benchmarks.program import Output, main, threads_of
-from moe_prof.analysis.ceilings import Ceiling, Ceilings
+from moe_prof.analysis.ceilings import Ceiling, Ceilings, best_of
 from moe_prof.machine import Machine
 from moe_prof.measure.ceilings import measure
 from moe_prof.progress import Progress
@@ -63,28 +61,12 @@ class CeilingsProgram:
         )
 
 
-def best_of(first: Ceilings, second: Ceilings) -> Ceilings:
-    """Of each ceiling the better measurement: a disturbance only ever makes one look worse."""
-    return Ceilings(
-        tuple(_better(entry, second.find(entry.name, entry.threads)) for entry in first.entries)
-    )
-
-
 def ceiling_dict(entry: Ceiling) -> dict[str, object]:
     """A ceiling as JSON types."""
     return {
         "name": entry.name, "threads": entry.threads, "value": entry.value, "unit": entry.unit,
         "source": entry.source,
     }  # fmt: skip
-
-
-def _better(entry: Ceiling, other: Ceiling | None) -> Ceiling:
-    if other is None or other.value is None:
-        return entry
-    if entry.value is None:
-        return replace(other, capacity_bytes=entry.capacity_bytes)
-    choose = min if entry.unit == "s" else max
-    return choose(entry, other, key=lambda found: found.value or math.nan)
 
 
 def _table(found: Ceilings, teams: Sequence[int]) -> Table:

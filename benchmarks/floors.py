@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.ceilings import best_of
-from moe_prof.analysis.ceilings import Ceilings
+from moe_prof.analysis.ceilings import Ceilings, best_of
 from moe_prof.analysis.roofline import Floor, floor, layer_work
 from moe_prof.machine import Machine
 from moe_prof.measure.ceilings import measure

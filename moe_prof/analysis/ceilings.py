@@ -17,9 +17,10 @@ Levels are ``l1``, ``l2``, ``l3`` and ``memory``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from moe_prof.model.interval import Bandwidth
 from moe_prof.rows import Provenance, Row, unavailable
@@ -135,11 +136,46 @@ def from_rows(tidy: Iterable[Row]) -> Ceilings:
     )
 
 
+def best_of(first: Ceilings, second: Ceilings) -> Ceilings:
+    """Of each ceiling the better measurement: a disturbance only ever makes one look worse."""
+    entries = [_better(entry, second.find(entry.name, entry.threads)) for entry in first.entries]
+    known = {(entry.name, entry.threads) for entry in entries}
+    entries += [entry for entry in second.entries if (entry.name, entry.threads) not in known]
+    return Ceilings(tuple(entries))
+
+
+def with_capacities(ceilings: Ceilings, caches: Iterable[Mapping[str, Any]]) -> Ceilings:
+    """What each level holds for each team, from the ``caches`` of a machine as a manifest has them.
+
+    One instance of a cache for every group of CPUs that shares it.
+    """
+    sizes: dict[str, tuple[int, int]] = {}
+    for cache in caches:
+        if cache.get("type") != "Instruction":
+            sharers = max(1, len(cache.get("shared_cpus") or ()))
+            sizes.setdefault(f"read_l{cache['level']}", (cache["size_bytes"], sharers))
+    return Ceilings(tuple(
+        replace(entry, capacity_bytes=size * math.ceil(entry.threads / sharers))
+        if (found := sizes.get(entry.name)) and (size := found[0]) and (sharers := found[1])
+        else entry
+        for entry in ceilings.entries
+    ))  # fmt: skip
+
+
 def missing(
     name: str, threads: int, unit: Unit, reason: str, capacity_bytes: int | None = None
 ) -> Ceiling:
     """An entry without a value."""
     return Ceiling(name, threads, None, unit, "unavailable", reason, capacity_bytes)
+
+
+def _better(entry: Ceiling, other: Ceiling | None) -> Ceiling:
+    if other is None or other.value is None:
+        return entry
+    if entry.value is None:
+        return replace(other, capacity_bytes=entry.capacity_bytes)
+    choose = min if entry.unit == "s" else max
+    return choose(entry, other, key=lambda found: found.value or math.nan)
 
 
 def _belongs(name: str, prefix: str, path: str | None) -> bool:

@@ -135,10 +135,13 @@ def _machines(old: Identity, new: Identity) -> list[Difference]:
     if old.imported != new.imported:
         words = ["unknown" if side.imported else "this one" for side in (old, new)]
         return _unequal("machine", *words)
-    if old.imported:
-        return []
+    return [] if old.imported else machine_differences(old.machine, new.machine)
+
+
+def machine_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:
+    """The first fact by which two machines are not the same, as manifests have them."""
     for fact in _MACHINE_FACTS:
-        before, after = old.machine.get(fact), new.machine.get(fact)
+        before, after = old.get(fact), new.get(fact)
         if before is not None and after is not None and _plain(before) != _plain(after):
             if isinstance(before, (list, tuple)):
                 return [Difference("machine", f"other {fact}", "than these")]

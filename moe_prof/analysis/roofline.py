@@ -104,7 +104,7 @@ def floor(work: LayerWork, ceilings: Ceilings, threads: int, path: str | None = 
             None, None, level, None, None,
             f"no {what} ceiling of path {path or 'any'} with {threads} threads was measured",
         )  # fmt: skip
-    read = _read_ceiling(ceilings, level, threads)
+    read = read_ceiling(ceilings, level, threads)
     rate = read.value if read is not None else None
     router = _part(work.router_macs / fp32.value, work.router_bytes, rate)
     experts = _part(work.expert_macs / int8.value, work.expert_bytes, rate)
@@ -151,7 +151,7 @@ def weights_level(work: LayerWork, ceilings: Ceilings, threads: int) -> Level:
     return "memory"
 
 
-def _read_ceiling(ceilings: Ceilings, level: Level, threads: int) -> Ceiling | None:
+def read_ceiling(ceilings: Ceilings, level: Level, threads: int) -> Ceiling | None:
     """The level's bandwidth; where it is missing, that of the next faster level that is known.
 
     A faster level only lowers the floor, so the bound stays a bound.

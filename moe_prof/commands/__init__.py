@@ -8,9 +8,10 @@ from moe_prof.commands.doctor import Doctor
 from moe_prof.commands.hotspots import HotspotsCommand
 from moe_prof.commands.import_ import ImportCommand
 from moe_prof.commands.list import List
+from moe_prof.commands.roofline import RooflineCommand
 from moe_prof.commands.topdown import Topdown
 
 COMMANDS: tuple[Command, ...] = (
     Topdown(), CountersCommand(), HotspotsCommand(), Bench(), CompareCommand(),
-    ImportCommand(), List(), Doctor(),
+    RooflineCommand(), ImportCommand(), List(), Doctor(),
 )  # fmt: skip

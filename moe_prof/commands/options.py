@@ -11,6 +11,7 @@ from moe_prof.kernels.build import Kind
 from moe_prof.kernels.selection import MAX_THREADS
 from moe_prof.measure.results import DEFAULT_BUDGET_S
 
+SCENARIO_HELP = "S1, S2, S3, S4, or sizes N,D,H,E,K such as 128,256,128,16,4"
 MAX_TIME_S = 10_000 * 3600
 """Longer than any run; a few hundred digits would be infinite."""
 PORTABLE: Kind = "portable"
@@ -27,11 +28,12 @@ _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 def add_workload(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
     """SCENARIO, --variant, --threads, --isa, --seed, --repeat, --max-time, --output."""
-    parser.add_argument(
-        "scenario",
-        metavar="SCENARIO",
-        help="S1, S2, S3, S4, or sizes N,D,H,E,K such as 128,256,128,16,4",
-    )
+    parser.add_argument("scenario", metavar="SCENARIO", help=SCENARIO_HELP)
+    add_run(parser, default_variants=default_variants)
+
+
+def add_run(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
+    """--variant, --threads, --isa, --seed, --repeat, --max-time, --output."""
     parser.add_argument(
         "--variant", metavar="NAME[,NAME]", default=default_variants,
         help=f"kernel variants, or 'all' (default: {default_variants}); see 'moe-prof list'",
