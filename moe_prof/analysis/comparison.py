@@ -20,7 +20,7 @@ from moe_prof.rows import Provenance, Row, Scope
 COLLECTOR = "compare"
 BASELINE = "scalar"
 """The variant that nobody tunes: what it gained or lost between two runs, the machine did."""
-_NO_COUNTS = frozenset({"ceilings", "verdict", COLLECTOR})
+_NO_COUNTS = frozenset({"ceilings", "roofline", "verdict", COLLECTOR})
 _COUNTS_OF_BUILTIN = frozenset({"cpu_time", "busy_time", "wait_time"})
 _SETTINGS = frozenset({
     "num_tokens", "d_model", "d_ff", "num_experts", "top_k", "iterations", "correct", "threads",

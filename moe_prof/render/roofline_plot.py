@@ -25,6 +25,8 @@ SHAPES = {None: "o", "router": "D", "gate_up": "^", "down": "v"}
 SIZE_INCHES = (9.6, 6.0)
 DPI = 120
 _GREY = "#666666"
+_PAPER = {"boxstyle": "square,pad=0.05", "fc": "white", "ec": "none", "alpha": 0.75}
+"""Behind words, so that lines do not cross them."""
 _OFFSETS_PT = tuple(
     (radius * math.cos(angle), radius * math.sin(angle))
     for radius in (9, 16, 26, 38, 54, 72)
@@ -173,20 +175,16 @@ class _Labels:
             self._taken.append(Bbox.from_extents(x - 6, y - 6, x + 6, y + 6))
 
     def beside(self, words: str, height: float) -> None:
-        """Above a level line at the right edge, else further left or below it."""
-        for right in (0.99, 0.78, 0.57, 0.36):
+        """At the right edge above a level line or below it, else further left, else nowhere."""
+        for right in (0.99, 0.78, 0.57, 0.36, 0.2):
             for up in (True, False):
                 text = self._axes.annotate(
                     words, (right, height), xycoords=("axes fraction", "data"),
                     xytext=(0, 2 if up else -2), textcoords="offset points", fontsize=7,
-                    color=_GREY, ha="right", va="bottom" if up else "top",
+                    color=_GREY, ha="right", va="bottom" if up else "top", bbox=_PAPER,
                 )  # fmt: skip
                 if self._keep(text):
                     return
-        self._axes.annotate(
-            words, (1.005, height), xycoords=("axes fraction", "data"), fontsize=5, color=_GREY,
-            va="center", annotation_clip=False,
-        )  # fmt: skip
 
     def along(self, words: str, slope: float, start: float, end: float) -> None:
         """Along a rising line, where there is room."""
@@ -199,6 +197,7 @@ class _Labels:
             text = self._axes.annotate(
                 words, (x, x * slope), xytext=(-4, 4), textcoords="offset points", fontsize=7,
                 color=_GREY, rotation=angle, rotation_mode="anchor", ha="center", va="bottom",
+                bbox=_PAPER,
             )  # fmt: skip
             if self._keep(text, boxes=self._slanted(text, angle)):
                 return
@@ -209,7 +208,7 @@ class _Labels:
             text = self._axes.annotate(
                 words, place, xytext=(right, up), textcoords="offset points", fontsize=8,
                 color="black", ha="left" if right >= 0 else "right", va="center", zorder=4,
-                bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.75},
+                bbox=_PAPER,
                 arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkB": 3},
             )  # fmt: skip
             if self._keep(text):
