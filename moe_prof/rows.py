@@ -85,6 +85,11 @@ class Row:
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Row))
 
+_TEXTS = (
+    "run_id", "scenario", "variant", "collector", "scope", "metric", "unit", "status", "provenance",
+    "source",
+)  # fmt: skip
+_NULLABLE_TEXT = ("cpu", "thread", "phase")
 _NULLABLE_INT = ("repeat", "level", "n")
 _NULLABLE_FLOAT = ("time_s", "value", "stddev", "mux_pct")
 
@@ -123,8 +128,22 @@ def from_frame(frame: pd.DataFrame) -> list[Row]:
 
 
 def from_record(record: dict[str, Any]) -> Row:
-    """A row from its fields by name, as ``dataclasses.asdict`` gives them."""
-    return Row(**record)
+    """A row from its fields by name, as ``dataclasses.asdict`` gives them.
+
+    Raises:
+        TypeError: a field is missing, unknown or of another type.
+        ValueError: the value contradicts the rest.
+    """
+    row = Row(**record)
+    for name in (*_TEXTS, *_NULLABLE_TEXT):
+        value = getattr(row, name)
+        if not isinstance(value, str) and (value is not None or name in _TEXTS):
+            raise TypeError(f"{name} is {value!r:.40}, not a text")
+    for name in (*_NULLABLE_INT, *_NULLABLE_FLOAT):
+        value = getattr(row, name)
+        if value is not None and not isinstance(value, (int, float)):
+            raise TypeError(f"{name} is {value!r:.40}, not a number")
+    return row
 
 
 def to_json_record(row: Row) -> dict[str, object]:

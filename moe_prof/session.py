@@ -274,7 +274,26 @@ def load(folder: str | Path) -> SavedSession:
         manifest = Manifest(**{str(key): _tupled(value) for key, value in data.items()})
     except TypeError as error:
         raise InputError(f"{path / 'manifest.json'} lacks or adds fields: {error}") from error
+    wrong = _wrong_field(manifest)
+    if wrong:
+        raise InputError(f"{path / 'manifest.json'} is damaged: {wrong} is of another type")
     return SavedSession(path, manifest, tuple(_load_rows(path)))
+
+
+def _wrong_field(manifest: Manifest) -> str:
+    """The first field that holds something else than it should, or ""."""
+    texts = ("run_id", "command", "scenario", "state", "started", "moe_prof_version")
+    for name in texts:
+        if not isinstance(getattr(manifest, name), str):
+            return name
+    for name, kind in (("argv", str), ("variants", str), ("notes", str), ("shape", int)):
+        value = getattr(manifest, name)
+        if not isinstance(value, tuple) or not all(isinstance(one, kind) for one in value):
+            return name
+    for name in ("machine", "tools", "environment"):
+        if not isinstance(getattr(manifest, name), dict):
+            return name
+    return "" if isinstance(manifest.seed, int) else "seed"
 
 
 def _load_rows(path: Path) -> list[Row]:

@@ -57,7 +57,8 @@ class CompareCommand:
         del progress
         if split_output(args) is not None:
             raise UsageError(f"--output {args.output}: name a file in .json, .csv or .txt")
-        wanted = tuple(part.strip() for part in args.variant.split(",") if part.strip())
+        words = (part.strip() for part in args.variant.split(","))
+        wanted = tuple(dict.fromkeys(word for word in words if word))
         loaded = [_load(path) for path in args.sessions]
         blocks = list(_blocks(loaded, wanted, args))
         comparisons = [one for block in blocks for one in block.comparisons]
@@ -109,11 +110,15 @@ def _blocks(
         return [_Block(found, [title, *view])]
     blocks = []
     for new in loaded[1:]:
+        if new.manifest.run_id == old.manifest.run_id:
+            raise UsageError(
+                f"{old.folder} and {new.folder} are the same run; to compare variants of one run, "
+                "name it once, with --variant OLD,NEW"
+            )
         pairs = pairs_between(side_of(old), side_of(new), wanted)
         before, after = (identity(one.manifest, one.rows) for one in (old, new))
         couples = [(pair.old, pair.new) for pair in pairs]
-        same_run = old.manifest.run_id == new.manifest.run_id
-        found_differences = () if same_run else differences(before, after, couples)
+        found_differences = differences(before, after, couples)
         said = refuse(found_differences, args, f"{old.folder} and {new.folder}")
         found = compare(
             side_of(old), side_of(new), pairs, margin=args.margin, alike=not found_differences

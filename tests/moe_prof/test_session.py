@@ -231,3 +231,34 @@ def test_words_that_are_no_utf8_can_be_kept(tmp_path):
         opened.add([dataclasses.replace(ROW, variant="./\udcff.so")])
     assert opened.trouble == ""
     assert len(load(tmp_path / "s").rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("run_id", 3), ("started", None), ("scenario", []), ("shape", ["a"]), ("shape", 3),
+     ("argv", "bench"), ("notes", [1]), ("machine", None), ("tools", []), ("seed", "0")],
+)  # fmt: skip
+def test_a_damaged_manifest_is_named(tmp_path, field, value):
+    """The field of another type, before anything stumbles over it."""
+    with make(tmp_path / "s"):
+        pass
+    path = tmp_path / "s" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+    with pytest.raises(InputError, match=f"is damaged: {field} "):
+        session.load(tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [("variant", None, "variant is None, not a text"), ("source", 1, "source is 1, not a text"),
+     ("phase", [], "not a text"), ("value", "1", "a number"), ("n", {}, "n is {}, not a number")],
+)  # fmt: skip
+def test_a_damaged_row_is_refused(tmp_path, field, value, words):
+    """A field of another type, from the journal."""
+    with make(tmp_path / "s") as opened:
+        opened.add([ROW])
+    (tmp_path / "s" / "metrics.parquet").unlink()
+    path = tmp_path / "s" / "rows.jsonl"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+    with pytest.raises(InputError, match=words):
+        session.load(tmp_path / "s")

@@ -210,6 +210,7 @@ def test_imported_sessions(tmp_path):
         (("--allow", "all"), "is none of scenario, seed"),
         (("--allow", ","), "no name"),
         (("--variant", "openmp"), "the old session has no variant 'openmp'; it has: packed"),
+        (("--variant", "packed,packed=packed,x"), "no variant 'x'"),
         (("--output", "result.html"), "no .html file can be written"),
         (("--output", "folder"), "name a file"),
     ],
@@ -243,6 +244,16 @@ def test_a_session_without_figures(make, two):
 
 def test_one_session_alone(two):
     """Says what it has."""
-    ran = main("compare", two(1.0)[0])
+    folder = two(1.0)[0]
+    for options in ((), ("--variant", "packed,packed")):
+        ran = main("compare", folder, *options)
+        assert ran.code == 2
+        assert "--variant OLD,NEW (it has: packed)" in ran.err
+
+
+def test_the_same_session_twice(two):
+    """Nothing to compare, however alike."""
+    old, _ = two(1.0)
+    ran = main("compare", old, old)
     assert ran.code == 2
-    assert "--variant OLD,NEW (it has: packed)" in ran.err
+    assert "are the same run" in ran.err
