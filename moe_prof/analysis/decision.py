@@ -37,7 +37,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
 
 from moe_prof.stats import (
     CONFIDENCE,
@@ -181,6 +180,8 @@ def _resampled_medians(values: F64, generator: np.random.Generator) -> F64:
 
 def _interval(estimates: Sequence[_Estimate], value: float, count: int) -> Interval:
     """exp of the interval of a sum of independent estimates, around ``value``."""
+    from scipy.special import stdtrit  # noqa: PLC0415  (slow to import, and few commands need it)
+
     mean = sum(one.mean for one in estimates)
     variance = sum(one.variance for one in estimates)
     squares = sum(one.variance**2 / one.freedom for one in estimates)

@@ -72,16 +72,7 @@ class Bench:
         workload = workload_from(args, facts)
         variants = _with_baseline(workload.variants)
         versus.check(replace(workload, variants=variants), facts)
-        request = Request(
-            scenario=workload.scenario,
-            jobs=tuple(job_of(name, isa_for(name, workload.isa)) for name in variants),
-            threads=workload.threads,
-            seed=workload.seed,
-            repeat=args.repeat,
-            max_time_s=args.max_time_s,
-            processes=args.processes,
-            build=args.build,
-        )
+        request = _request(args, workload, variants)
         measured = replace(workload, variants=variants)
         with open_session(
             self.name, measured, facts, argv=args.argv, folder=folder, build=args.build
@@ -114,6 +105,19 @@ class Bench:
             errors=errors,
         )
         return with_trouble(result, opened.trouble)
+
+
+def _request(args: argparse.Namespace, workload: Workload, variants: tuple[str, ...]) -> Request:
+    return Request(
+        scenario=workload.scenario,
+        jobs=tuple(job_of(name, isa_for(name, workload.isa)) for name in variants),
+        threads=workload.threads,
+        seed=workload.seed,
+        repeat=args.repeat,
+        max_time_s=args.max_time_s,
+        processes=args.processes,
+        build=args.build,
+    )
 
 
 def _with_baseline(variants: tuple[str, ...]) -> tuple[str, ...]:

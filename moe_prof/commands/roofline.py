@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from matplotlib.figure import Figure
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -33,7 +32,6 @@ from moe_prof.measure.ceiling_store import Stored
 from moe_prof.measure.jobs import job_of
 from moe_prof.measure.results import Measurement
 from moe_prof.progress import Progress
-from moe_prof.render import roofline_plot
 from moe_prof.render.headline import crowd_line
 from moe_prof.render.roofline_view import (
     OLD_S,
@@ -322,6 +320,10 @@ def _check_plot(path: Path | None) -> None:
 
 
 def _plot(path: Path, points: Sequence[Point], ceilings: Ceilings) -> None:
+    from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import)
+
+    from moe_prof.render import roofline_plot  # noqa: PLC0415
+
     figure = Figure()
     roofline_plot.draw(figure, points, ceilings)
     try:
