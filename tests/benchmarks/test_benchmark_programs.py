@@ -11,10 +11,15 @@ import pytest
 from benchmarks.agreement import AgreementProgram
 from benchmarks.ceilings import CeilingsProgram
 from benchmarks.peers.__main__ import PeersProgram
+from benchmarks.planted import planted_plan
 from benchmarks.program import Program, main
 from benchmarks.roofline import RooflineProgram
 from benchmarks.scaling import ScalingProgram
+from moe_prof.kernels import random_tokens, random_weights
+from moe_prof.measure.results import Measurement, Request, VariantTiming
+from moe_prof.scenario import parse
 from tests.benchmarks.document_schema import DOCUMENT
+from tests.moe_prof.analysis.timings import two_sides
 
 Run = Callable[[Program, Sequence[str]], dict[str, Any]]
 
@@ -82,19 +87,56 @@ def test_scaling_document(run: Run) -> None:
 
 
 def test_agreement_document(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One run of twins that really take turns: a verdict on each; the runs are bounded."""
-    monkeypatch.setattr("benchmarks.agreement.SHORTEST_RUN_S", 60.0)
+    """Two played runs of the three copies: their verdicts are counted, the ratios kept."""
+
+    def played(request: Request) -> Measurement:
+        old, same = two_sides(request.seed, "normal")
+        samples = (old, same, {key: 1.03 * value for key, value in same.items()})
+        return Measurement(
+            timings=tuple(
+                VariantTiming(variant=job.variant, status="ok", samples_s=found)
+                for job, found in zip(request.jobs, samples, strict=True)
+            ),
+            processes=3, interrupted=False, checked_tokens=1, notes=(), elapsed_s=1.0,
+        )  # fmt: skip
+
+    monkeypatch.setattr("benchmarks.agreement.measure", played)
     document = run(
         AgreementProgram(),
-        ["--scenario", LAYER, "--variant", "autovec", "--threads", "1", "--runs", "1",
-         "--processes", "1", "--run-time", "60", "--max-time", "100", "--planted", "900"],
-    )  # fmt: skip
+        ["--scenario", LAYER, "--variant", "autovec", "--threads", "1", "--runs", "2"],
+    )
     jsonschema.validate(document, DOCUMENT)
     (result,) = document["results"]
-    assert sum(result["equal"].values()) == 1
-    assert result["planted"] == {"slower": 1}
-    (ratios,) = result["ratios"]
-    assert ratios["planted"] > 5 > ratios["equal"]
+    assert result["equal"] == {"same": 2}
+    assert result["planted"] == {"slower": 2}
+    assert result["ratios"][0]["planted"] == pytest.approx(1.03, abs=0.01)
+    assert 0 < result["scatter_between_processes"] < 0.02
+
+
+def test_planted_plans_take_longer_by_their_part() -> None:
+    """The busy loop of 50 % is inside the time that is told; an equal twin has none."""
+    weights = random_weights(parse(LAYER), seed=0)
+    tokens = random_tokens(parse(LAYER), seed=0)
+    for name, share in (("autovec@a", 0.0), ("autovec@+50%", 0.5)):
+        plan = planted_plan(name, weights, threads=1, isa=None, max_tokens=3, build="release")
+        with plan as opened:
+            assert opened.info.variant == name
+            inner = 0.01
+            opened._plan = TimedPlan(inner)  # type: ignore[attr-defined]
+            (taken,) = opened.time_forward(tokens, 1)
+            assert taken >= (1 + share) * inner
+            assert (taken == inner) == (share == 0)
+
+
+class TimedPlan:
+    """Tells a time without taking any."""
+
+    def __init__(self, taken_s: float) -> None:
+        self.taken_s = taken_s
+
+    def time_forward(self, x: object, iterations: int) -> list[float]:
+        """One batch."""
+        return [self.taken_s]
 
 
 def test_agreement_stops_in_time(run: Run) -> None:

@@ -251,7 +251,8 @@ def test_a_damaged_manifest_is_named(tmp_path, field, value):
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [("variant", None, "variant is None, not a text"), ("source", 1, "source is 1, not a text"),
-     ("phase", [], "not a text"), ("value", "1", "must be real number"), ("n", {}, "n is {}, not a number")],
+     ("phase", [], "not a text"), ("value", "1", "must be real number"),
+     ("n", {}, "n is {}, not a number")],
 )  # fmt: skip
 def test_a_damaged_row_is_refused(tmp_path, field, value, words):
     """A field of another type, from the journal."""
