@@ -149,7 +149,7 @@ def split_output(args: argparse.Namespace) -> Path | None:
             raise UsageError(
                 f"--output {output}: there is no folder {output.parent}; make it first"
             )
-        _try_to_write(output)
+        try_to_write(output)
     except OSError as error:
         raise MoeProfError(
             f"cannot write {output}: {error.strerror}; name a writable file with --output"
@@ -158,7 +158,7 @@ def split_output(args: argparse.Namespace) -> Path | None:
     return None
 
 
-def _try_to_write(path: Path) -> None:
+def try_to_write(path: Path) -> None:
     """Open the file for writing without changing what is there."""
     new = not path.exists()
     with path.open("a", encoding="utf-8"):

@@ -21,7 +21,13 @@ from moe_prof.analysis.query import RowIndex
 from moe_prof.analysis.roofline_points import Point
 from moe_prof.collectors import builtin
 from moe_prof.commands.base import Result, with_trouble
-from moe_prof.commands.options import SCENARIO_HELP, add_run, output_path, split_output
+from moe_prof.commands.options import (
+    SCENARIO_HELP,
+    add_run,
+    output_path,
+    split_output,
+    try_to_write,
+)
 from moe_prof.commands.workload import Workload, isa_for, workload_from
 from moe_prof.deadline import Deadline
 from moe_prof.errors import MoeProfError, UnavailableError, UsageError
@@ -308,7 +314,7 @@ def _team_sizes(most: int) -> list[int]:
 
 
 def _check_plot(path: Path | None) -> None:
-    """Before anything is measured; raises UsageError."""
+    """Before anything is measured; raises UsageError, or MoeProfError if it is not writable."""
     if path is None:
         return
     if path.suffix.lower() not in PLOT_SUFFIXES:
@@ -317,6 +323,10 @@ def _check_plot(path: Path | None) -> None:
         raise UsageError(f"--plot {path}: this is a folder; name a file")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--plot {path}: there is no folder {path.parent}; make it first")
+    try:
+        try_to_write(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def _plot(path: Path, points: Sequence[Point], ceilings: Ceilings) -> None:
@@ -329,6 +339,10 @@ def _plot(path: Path, points: Sequence[Point], ceilings: Ceilings) -> None:
     try:
         figure.savefig(path, dpi=roofline_plot.DPI)
     except OSError as error:
-        raise MoeProfError(
-            f"cannot write {path}: {error.strerror or error}; name a writable file with --plot"
-        ) from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> MoeProfError:
+    return MoeProfError(
+        f"cannot write {path}: {error.strerror or error}; name a writable file with --plot"
+    )

@@ -206,6 +206,15 @@ def test_wrong_requests(run, argv, words):
     assert words in line
 
 
+def test_a_picture_that_cannot_be_written(run, tmp_path):
+    """Known before anything is measured: exit code 1."""
+    link = tmp_path / "roof.svg"
+    link.symlink_to(tmp_path / "none" / "roof.svg")
+    ran = run(SHAPE, "--plot", link)
+    assert (ran.code, ran.out, run.asked) == (1, "", [])
+    assert "name a writable file with --plot" in ran.err
+
+
 def test_what_is_no_session(run, tmp_path):
     """A folder without a manifest, a path that is not there: exit code 1."""
     for wrong in (tmp_path, tmp_path / "none"):
