@@ -5,6 +5,7 @@ from moe_prof.commands.bench import Bench
 from moe_prof.commands.compare import CompareCommand
 from moe_prof.commands.counters import CountersCommand
 from moe_prof.commands.doctor import Doctor
+from moe_prof.commands.explain import ExplainCommand
 from moe_prof.commands.hotspots import HotspotsCommand
 from moe_prof.commands.import_ import ImportCommand
 from moe_prof.commands.list import List
@@ -12,6 +13,6 @@ from moe_prof.commands.roofline import RooflineCommand
 from moe_prof.commands.topdown import Topdown
 
 COMMANDS: tuple[Command, ...] = (
-    Topdown(), CountersCommand(), HotspotsCommand(), Bench(), CompareCommand(),
-    RooflineCommand(), ImportCommand(), List(), Doctor(),
+    Topdown(), CountersCommand(), HotspotsCommand(), Bench(), CompareCommand(), RooflineCommand(),
+    ExplainCommand(), ImportCommand(), List(), Doctor(),
 )  # fmt: skip

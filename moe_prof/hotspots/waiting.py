@@ -35,10 +35,15 @@ _SYSTEM_MODULE = re.compile(
 _PAUSES = re.compile(r"\b_mm_pause\b|\b__builtin_ia32_pause\b|\bcpu_relax\b|\b_umwait\b|_tpause\b")
 
 
+def is_wait_name(function: str) -> bool:
+    """Whether a function of that name waits, whoever calls it."""
+    return bool(_WAITS.search(function) or _PAUSES.search(function))
+
+
 def is_waiting(stack: Stack) -> bool:
     """Whether the cost at the end of the stack is waiting for others."""
     for frame in reversed(stack.frames):
-        if _WAITS.search(frame.function) or _PAUSES.search(frame.function):
+        if is_wait_name(frame.function):
             return True
         if not says_nothing(frame):
             return False
