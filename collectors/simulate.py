@@ -260,15 +260,43 @@ def _with_loops(
     target: Target,
     folder: Path,
 ) -> SimulatedCounts:
+    found = analyse_loops(
+        profile, target, folder=folder, per_forward=workload.scale / workload.iterations
+    )
+    return replace(
+        counted,
+        loops=found.loops,
+        demand=loop_demand(found.loops),
+        tools=(*counted.tools, *found.tools),
+        notes=(*counted.notes, *found.notes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedLoops:
+    """The hot loops of a profile with their bounds, the tools used, and remarks."""
+
+    loops: tuple[LoopAnalysis, ...]
+    tools: tuple[Availability, ...]
+    notes: tuple[str, ...]
+
+
+def analyse_loops(
+    profile: CallgrindProfile, target: Target, *, folder: Path, per_forward: float = 1.0
+) -> AnalysedLoops:
+    """Find the hot loops of a profile and their bounds; what fails is said by a tool's reason.
+
+    Args:
+        per_forward: factor from the profile's iterations to those of the result.
+    """
     objdump = disassembly.availability()
     mca_tool = llvm_mca.availability(target)
     mca = _chosen_mca(target)
-    notes = counted.notes
+    notes: tuple[str, ...] = ()
     analyses: tuple[LoopAnalysis, ...] = ()
     try:
         found = hotloop.find(profile, x86=target.is_x86, folder=folder)
-        notes += found.notes
-        per_forward = workload.scale / workload.iterations
+        notes = found.notes
         analyses = tuple(
             _analyse(
                 loop, number, mca, per_forward=per_forward, reason=mca_tool.reason, folder=folder
@@ -280,13 +308,7 @@ def _with_loops(
     except (UnavailableError, ToolError, InputError) as error:
         objdump = _failed(objdump, error)
         mca_tool = _failed(mca_tool, error)
-    return replace(
-        counted,
-        loops=analyses,
-        demand=loop_demand(analyses),
-        tools=(*counted.tools, objdump, mca_tool),
-        notes=notes,
-    )
+    return AnalysedLoops(analyses, (objdump, mca_tool), notes)
 
 
 def _chosen_mca(target: Target) -> tuple[Mca, str] | None:
@@ -317,6 +339,12 @@ def _analyse(
     except (UnavailableError, ToolError, InputError) as error:
         return LoopAnalysis(loop, iterations, None, str(error))
     return LoopAnalysis(loop, iterations, bounds, "")
+
+
+def analyse_alone(loop: HotLoop, target: Target, *, folder: Path) -> LoopAnalysis:
+    """The bounds of one loop that was found in another way than by a profile."""
+    reason = llvm_mca.availability(target).reason
+    return _analyse(loop, 0, _chosen_mca(target), per_forward=1.0, reason=reason, folder=folder)
 
 
 def loop_demand(analyses: Sequence[LoopAnalysis]) -> LoopDemand | None:

@@ -61,9 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     progress = Progress()
     try:
         words = list(sys.argv[1:] if argv is None else argv)
-        args = _parse(words)
+        own, program = _split_program(words)
+        args = _parse(own)
         if args is None:
             return 0
+        args.program = program
         args.argv = tuple(words)
         command: Command = args.command_object
         args.format = format_of(args)
@@ -92,6 +94,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     for line in result.errors:
         streams.say(f"moe-prof: {_one_line(line)}")
     return result.exit_code
+
+
+def _split_program(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The words before and after ``--``, for the commands that measure any program.
+
+    Raises:
+        UsageError: nothing stands behind ``--``.
+    """
+    names = [command.name for command in COMMANDS if getattr(command, "takes_program", False)]
+    if "--" not in words or not words or words[0] not in names:
+        return words, ()
+    place = words.index("--")
+    if not words[place + 1 :]:
+        raise UsageError(f"{words[0]} --: name the program to measure behind it")
+    return words[:place], tuple(words[place + 1 :])
 
 
 def _complain(progress: Progress, text: str, error: BaseException) -> None:

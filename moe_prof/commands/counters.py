@@ -11,7 +11,8 @@ from rich.text import Text
 
 from moe_prof.analysis.query import RowIndex
 from moe_prof.commands.base import Result, with_trouble
-from moe_prof.commands.options import add_workload, split_output
+from moe_prof.commands.options import add_workload, require_scenario, split_output
+from moe_prof.commands.program import run_program
 from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
 from moe_prof.deadline import Deadline
 from moe_prof.errors import UnavailableError, WorkloadError
@@ -36,14 +37,15 @@ class CountersCommand:
     """count instructions, branches and cache misses of one forward. Only the forward loop is
     counted. Hardware counters are used where there are any; elsewhere instructions, branches and
     misses are simulated on one thread, and perf's software events are counted. Example: moe-prof
-    counters S3 --variant scalar,matricized
+    counters S3 --variant scalar,matricized. With -- COMMAND: those of any whole program.
     """
 
     name = "counters"
+    takes_program = True
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """The common options."""
-        add_workload(parser, default_variants="all")
+        add_workload(parser, default_variants="all", or_program=True)
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Count.
@@ -52,6 +54,9 @@ class CountersCommand:
             BuildError: the kernels cannot be compiled.
             UnavailableError: neither perf nor valgrind can be used.
         """
+        if args.program:
+            return run_program(self.name, args, progress)
+        require_scenario(args)
         deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()

@@ -26,9 +26,21 @@ _WHOLE = re.compile(r"[0-9]{1,19}")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def add_workload(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
-    """SCENARIO, --variant, --threads, --isa, --seed, --repeat, --max-time, --output."""
-    parser.add_argument("scenario", metavar="SCENARIO", help=SCENARIO_HELP)
+def add_workload(
+    parser: argparse.ArgumentParser, *, default_variants: str, or_program: bool = False
+) -> None:
+    """SCENARIO, --variant, --threads, --isa, --seed, --repeat, --max-time, --output.
+
+    ``or_program``: any program may stand in place of the scenario, behind ``--``.
+    """
+    if or_program:
+        parser.add_argument(
+            "scenario", metavar="SCENARIO", nargs="?", default=None,
+            help=f"{SCENARIO_HELP}; or '-- COMMAND' in the end of the line: any program, its own "
+            "arguments behind it",
+        )  # fmt: skip
+    else:
+        parser.add_argument("scenario", metavar="SCENARIO", help=SCENARIO_HELP)
     add_run(parser, default_variants=default_variants)
 
 
@@ -60,6 +72,19 @@ def add_run(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
         f"about {DEFAULT_BUDGET_S:.0f} s of timing, other steps as long as they take)",
     )  # fmt: skip
     add_output(parser)
+
+
+def require_scenario(args: argparse.Namespace) -> None:
+    """Refuse a command line without a scenario and without a program.
+
+    Raises:
+        UsageError: neither is there.
+    """
+    if args.scenario is None:
+        raise UsageError(
+            "the following arguments are required: SCENARIO (or -- COMMAND); see moe-prof "
+            f"{args.command} --help"
+        )
 
 
 def add_build(parser: argparse.ArgumentParser) -> None:

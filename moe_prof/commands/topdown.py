@@ -15,7 +15,8 @@ from moe_prof.analysis.work import count_work
 from moe_prof.collectors import builtin
 from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.commands.base import Result, with_trouble
-from moe_prof.commands.options import add_workload, split_output
+from moe_prof.commands.options import add_workload, require_scenario, split_output
+from moe_prof.commands.program import run_program
 from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
 from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError, MoeProfError, WorkloadError
@@ -55,17 +56,21 @@ class Topdown:
     """show what bounds each stage of the layer here, and what to try next. Every variant is
     verified and timed, its waiting and phases are measured, and its issue slots are counted by
     hardware counters where there are any, else modelled from simulated counts. Example: moe-prof
-    topdown S3 --variant scalar,packed.
+    topdown S3 --variant scalar,packed. With -- COMMAND: what bounds any program.
     """
 
     name = "topdown"
+    takes_program = True
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """The common options."""
-        add_workload(parser, default_variants="all")
+        add_workload(parser, default_variants="all", or_program=True)
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Measure, model, judge."""
+        if args.program:
+            return run_program(self.name, args, progress)
+        require_scenario(args)
         deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()

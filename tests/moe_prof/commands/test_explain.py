@@ -93,7 +93,7 @@ def made(folder, *rows):
     """A session with rows on disk."""
     with session.create(
         "topdown", scenario="S1", shape=(), variants=(), seed=0, machine=machine.read().as_dict(),
-        tools={}, folder=folder,
+        tools={}, argv=(), folder=folder,
     ) as opened:  # fmt: skip
         opened.add(rows)
     return folder

@@ -1,0 +1,1 @@
+"""What bounds any program: watching it run, sampling it, counting it, judging what was seen."""

@@ -1,0 +1,251 @@
+"""Counting a whole program under callgrind: its instructions and loops, branches, cache misses.
+
+Three runs at once, each with a time limit: one that only counts (fast enough to reach the end of
+programs of a second or two), one with the L1 and L2 and a branch predictor, one with the L2 and L3.
+A run that is cut off still tells the misses per instruction of each hot loop, which are scaled to
+the executions that the counting run saw. Everything here is simulated.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from moe_prof.collectors import callgrind, callgrind_format
+from moe_prof.collectors.cache_geometry import CacheSizes, cache_sizes, simulated_caches
+from moe_prof.collectors.callgrind_format import CallgrindProfile
+from moe_prof.collectors.hotloop import HotLoop
+from moe_prof.collectors.process_group import run_group
+from moe_prof.collectors.scheduling_models import Target
+from moe_prof.collectors.simulate import LoopAnalysis, LoopDemand, analyse_loops, loop_demand
+from moe_prof.errors import InputError, UnavailableError
+from moe_prof.machine import Machine
+from moe_prof.program import code
+from moe_prof.program.speeds import LoopSpeed
+
+ENOUGH_INSTRUCTIONS = 100_000
+"""A loop that was simulated for fewer says nothing about its steady state."""
+_MISSES = {
+    "mispredictions": ("Bcm", "Bim"),
+    "near": ("D1mr", "D1mw"),
+    "far": ("DLmr", "DLmw"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was simulated of the whole program; None where it could not be.
+
+    Attributes:
+        instructions: all of them; None when the counting run was cut off.
+        loops: hot loops with their bounds.
+        demand: cycles that the loops need at least.
+        pointer_share: share of the instructions in loops that follow pointers.
+        float_share: share of the instructions in loops with floating-point arithmetic.
+        mispredictions, l1_misses, l2_misses, l3_misses: scaled to the whole program.
+        whole_misses: whether both cache simulations reached the program's end.
+        notes: what is missing and why.
+    """
+
+    instructions: float | None = None
+    loops: tuple[LoopAnalysis, ...] = ()
+    demand: LoopDemand | None = None
+    pointer_share: float = 0.0
+    float_share: float = 0.0
+    mispredictions: float | None = None
+    l1_misses: float | None = None
+    l2_misses: float | None = None
+    l3_misses: float | None = None
+    whole_misses: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def count(
+    command: Sequence[str],
+    folder: Path,
+    machine: Machine,
+    *,
+    timeout_s: float,
+    speeds: Sequence[LoopSpeed] = (),
+    user_s: float = 0.0,
+) -> Counted:
+    """Run the three simulations.
+
+    Args:
+        speeds: of loops as they really ran; from them and ``user_s``, the program's user time,
+            follows the whole where the counting run is cut off.
+
+    Raises:
+        UnavailableError: valgrind is missing, or the counting run gave nothing.
+    """
+    here = callgrind.availability()
+    if not here.usable:
+        raise UnavailableError(f"callgrind: {here.reason}; {here.remedy}")
+    plain = ("--cache-sim=no", "--branch-sim=no")
+    jobs = {"count": plain, **_cache_options(machine)}
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(jobs)) as pool:
+        futures = {
+            name: pool.submit(_run, command, options, folder, name, timeout_s)
+            for name, options in jobs.items()
+        }
+        runs = {name: future.result() for name, future in futures.items()}
+    light = runs["count"]
+    if light.profile is None:
+        raise UnavailableError(f"callgrind: {light.reason}")
+    target = target_of(machine)
+    found = analyse_loops(light.profile, target, folder=folder)
+    scale = 1.0 if light.ended else scale_of(found.loops, speeds, user_s)
+    loops = tuple(replace(one, iterations=one.iterations * (scale or 1.0)) for one in found.loops)
+    base = Counted(
+        instructions=None if scale is None else light.profile.totals["Ir"] * scale,
+        loops=loops,
+        demand=loop_demand(loops),
+        pointer_share=_share(found.loops, code.follows_pointers),
+        float_share=_share(found.loops, code.computes_floats),
+        whole_misses=runs["l2"].ended and runs["l3"].ended,
+        notes=(*found.notes, *(f"{n}: {r.reason}" for n, r in runs.items() if r.reason)),
+    )
+    return with_misses(
+        base, light.profile, runs["l2"].profile, runs["l3"].profile, scale=scale or 1.0
+    )
+
+
+def target_of(machine: Machine) -> Target:
+    """The core whose throughput model is used."""
+    core = machine.microarchitecture
+    return Target(machine.architecture, core.compiler_name if core is not None else None)
+
+
+def scale_of(
+    loops: Sequence[LoopAnalysis], speeds: Sequence[LoopSpeed], user_s: float
+) -> float | None:
+    """From the executions that were seen to those of the whole program; None when unknown."""
+    for speed in speeds:
+        for analysis in loops:
+            loop = analysis.loop
+            if loop.start == speed.start and loop.object == speed.module and loop.iterations:
+                return speed.iterations_per_s * speed.share * user_s / loop.iterations
+    return None
+
+
+def with_misses(
+    base: Counted,
+    light: CallgrindProfile,
+    near: CallgrindProfile | None,
+    far: CallgrindProfile | None,
+    *,
+    scale: float = 1.0,
+) -> Counted:
+    """Add the misses of the two cache simulations, scaled loop by loop; pure."""
+    loops = [analysis.loop for analysis in base.loops]
+
+    def total(other: CallgrindProfile | None, kind: str) -> float | None:
+        found = _scaled(light, other, loops, kind)
+        return None if found is None else found * scale
+
+    return replace(
+        base,
+        mispredictions=total(near, "mispredictions"),
+        l1_misses=total(near, "near"),
+        l2_misses=total(near, "far"),
+        l3_misses=total(far, "far"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    profile: CallgrindProfile | None
+    ended: bool
+    reason: str = ""
+
+
+def _cache_options(machine: Machine) -> dict[str, tuple[str, ...]]:
+    """Options of the two cache simulations; without known caches callgrind takes its own."""
+    try:
+        near = cache_sizes(machine.caches, last_level=2)
+        far = replace(cache_sizes(machine.caches, last_level=3), data=near.last)
+    except UnavailableError:
+        return {"l2": ("--cache-sim=yes", "--branch-sim=yes"), "l3": ("--cache-sim=yes",)}
+    return {
+        "l2": ("--cache-sim=yes", "--branch-sim=yes", *_sizes(near)),
+        "l3": ("--cache-sim=yes", "--branch-sim=no", *_sizes(far)),
+    }
+
+
+def _sizes(caches: CacheSizes) -> tuple[str, ...]:
+    sizes = simulated_caches(caches).sizes
+    return (
+        f"--I1={sizes.instructions.option}", f"--D1={sizes.data.option}",
+        f"--LL={sizes.last.option}",
+    )  # fmt: skip
+
+
+def _run(
+    command: Sequence[str], options: Sequence[str], folder: Path, name: str, timeout_s: float
+) -> _Run:
+    out = folder / f"callgrind-{name}.out"
+    line = (
+        "valgrind", "--tool=callgrind", "--dump-instr=yes", "--fair-sched=try", *options,
+        f"--callgrind-out-file={str(out).replace('%', '%%')}", *command,
+    )  # fmt: skip
+    errors = folder / f"callgrind-{name}.stderr"
+    try:
+        finished = run_group(
+            line, stdout=folder / f"callgrind-{name}.stdout", stderr=errors, timeout_s=timeout_s
+        )
+        text = out.read_text(encoding="utf-8", errors="replace")
+        profile = callgrind_format.parse(text)
+    except (OSError, InputError) as error:
+        return _Run(None, False, f"no profile: {error}")
+    if not profile.totals.get("Ir"):
+        return _Run(None, False, "the profile is empty")
+    if finished.timed_out:
+        return _Run(profile, False, f"cut off after {timeout_s:.0f} s")
+    if finished.returncode < 0:
+        return _Run(profile, False, "ended by a signal under valgrind")
+    return _Run(profile, True)
+
+
+def _share(loops: Sequence[LoopAnalysis], holds: object) -> float:
+    """Share of all instructions in the loops for whose usual path something holds."""
+    total = 0.0
+    for analysis in loops:
+        texts = [instruction.text for instruction in analysis.loop.usual_path]
+        if callable(holds) and holds(texts):
+            total += analysis.loop.share
+    return total
+
+
+def _scaled(
+    light: CallgrindProfile,
+    other: CallgrindProfile | None,
+    loops: Sequence[HotLoop],
+    kind: str,
+) -> float | None:
+    """Misses of the whole program from those per instruction of each hot loop."""
+    if other is None:
+        return None
+    places = [other.events.index(name) for name in _MISSES[kind] if name in other.events]
+    if not places:
+        return None
+    executed = other.events.index("Ir")
+    total, known = 0.0, 0.0
+    for loop in loops:
+        costs = [
+            entry.cost
+            for i in loop.instructions
+            if (entry := other.instructions.get((loop.object, i.address))) is not None
+        ]
+        seen = sum(cost[executed] for cost in costs)
+        if seen >= min(ENOUGH_INSTRUCTIONS, loop.executed):
+            misses = sum(cost[place] for cost in costs for place in places)
+            total += misses / max(seen, 1) * loop.executed
+            known += loop.executed
+    if known < 0.5 * sum(loop.executed for loop in loops):
+        return None
+    if loops:
+        return total
+    names = [name for name in _MISSES[kind] if name in other.totals]
+    return sum(other.totals[name] for name in names) / other.totals["Ir"] * light.totals["Ir"]

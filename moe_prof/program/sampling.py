@@ -1,0 +1,260 @@
+"""Where a program's threads are, by samples of the CPU clock, with registers where perf gives them.
+
+Needs no PMU. From samples and the code around them follows which threads only wait (they are in a
+loop that polls, or in a function that is known to wait), and which memory lines they write: the
+address of a store is its operand evaluated with the registers at the sample.
+
+Source: perf-record(1), ``--user-regs``; perf-script(1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from moe_prof.collectors import disassembly, perf_record
+from moe_prof.collectors.disassembly import Instruction
+from moe_prof.collectors.toolrun import run_tool
+from moe_prof.errors import MoeProfError, ToolError, UnavailableError
+from moe_prof.hotspots.waiting import is_wait_name
+from moe_prof.program import code
+from moe_prof.program.speeds import (
+    LINE_BYTES,
+    MIN_PLACE_SHARE,
+    Around,
+    LoopSpeed,
+    Sample,
+    address_of,
+    speeds,
+)
+
+REGISTERS = (
+    "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP",
+    "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
+)  # fmt: skip
+CONVERT_S = 60.0
+AROUND_BYTES = 2048
+_FRAME = re.compile(r"\t\s*(?P<ip>[0-9a-f]+) (?P<symbol>.*?)(?:\+0x[0-9a-f]+)? \((?P<dso>.*)\)\s*$")
+_HEAD = re.compile(r"\s*(\d+)\s*(\d+)?\s*:?\s*")
+_REGISTER = re.compile(r"\b([A-Z0-9]+):0x([0-9a-f]+)")
+_CLOCK_MODULE = "[vdso]"
+_SYSTEM = re.compile(r"libgomp|libomp|libiomp")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What the samples say.
+
+    Attributes:
+        count: samples.
+        waiting: share of samples in code that only waits.
+        work: samples in other code by thread, the main thread's under its own number.
+        own_share: share of the busiest thread's work in functions that no other thread ran.
+        shared_lines: share of the samples in loops that write a line which other threads write,
+            at another place of it.
+        speeds: of the loops whose registers tell it.
+        pointers: share of the samples in loops that follow pointers.
+    """
+
+    count: int
+    waiting: float
+    work: dict[int, int] = field(default_factory=dict)
+    own_share: float = 0.0
+    shared_lines: float = 0.0
+    hottest: str = ""
+    speeds: tuple[LoopSpeed, ...] = ()
+    pointers: float = 0.0
+
+    @property
+    def busiest(self) -> float:
+        """Work of the busiest thread over the mean of those that work at all."""
+        most = max(self.work.values(), default=0)
+        busy = [n for n in self.work.values() if n >= 0.05 * most]
+        return most * len(busy) / sum(busy) if busy and most else 1.0
+
+
+def sample(command: Sequence[str], folder: Path, *, timeout_s: float, x86: bool) -> Sampled:
+    """Run the program under perf record and read its samples.
+
+    Raises:
+        UnavailableError: perf cannot sample here, or took no sample.
+        ToolError: perf failed.
+    """
+    data = folder / "samples.data"
+    base = perf_record.argv((), data=data, event=perf_record.CLOCK_EVENT, stacks="fp")[:-1]
+    registers = (f"--user-regs={','.join(REGISTERS)}",) if x86 else ()
+    try:
+        run = run_tool((*base, *registers, "--", *command), folder=folder, name="samples",
+                       timeout_s=timeout_s)  # fmt: skip
+    except ToolError as error:
+        raise UnavailableError(f"no samples: {error}") from error
+    if not data.exists():
+        words = run.stderr.strip().splitlines() or ["perf wrote nothing"]
+        raise UnavailableError(f"no samples: {words[-1]}")
+    fields = "tid,period,ip,sym,symoff,dso" + (",uregs" if x86 else "")
+    text = run_tool(
+        ("perf", "script", "-i", str(data), "--no-inline", "-F", fields),
+        folder=folder, name="samples-script", timeout_s=CONVERT_S,
+    ).stdout  # fmt: skip
+    samples = read(text.splitlines())
+    if not samples:
+        raise UnavailableError("no samples: perf took none")
+    return judge(samples, loops_around(samples, folder, x86=x86))
+
+
+def read(lines: Iterable[str]) -> list[Sample]:
+    """Samples of ``perf script``: a line with the thread, frames, a line of registers."""
+    found: list[Sample] = []
+    thread = 0
+    frames: list[re.Match[str]] = []
+    registers: tuple[tuple[str, int], ...] = ()
+    period_s = 0.0
+
+    def finish() -> None:
+        if frames and thread:
+            inner = frames[0]
+            found.append(
+                Sample(thread, inner["symbol"], inner["dso"], int(inner["ip"], 16), registers,
+                       tuple(frame["symbol"] for frame in frames[1:]), period_s)
+            )  # fmt: skip
+
+    for line in lines:
+        match = _FRAME.match(line)
+        if match is not None:
+            frames.append(match)
+        elif "ABI:" in line:
+            registers = tuple(
+                (
+                    code.whole_name(name.lower() if name[0] == "R" else f"r{name.lower()}"),
+                    int(v, 16),
+                )
+                for name, v in _REGISTER.findall(line.partition("ABI:")[2][1:])
+            )
+        elif head := _HEAD.fullmatch(line):
+            finish()
+            thread, frames, registers = int(head[1]), [], ()
+            period_s = int(head[2] or 0) * 1e-9
+    finish()
+    return found
+
+
+def loops_around(
+    samples: Sequence[Sample], folder: Path, *, x86: bool
+) -> dict[tuple[str, int], Around]:
+    """The loop around each place that holds many samples; places without a loop are left out."""
+    places = Counter(sample.place for sample in samples)
+    modules = Counter(sample.module for sample in samples)
+    found: dict[tuple[str, int], Around] = {}
+    for module, count in modules.items():
+        if not x86 or count < MIN_PLACE_SHARE * len(samples) or not module.startswith("/"):
+            continue
+        inside = sorted(address for name, address in places if name == module)
+        for number, (low, high) in enumerate(_stretches(inside)):
+            try:
+                listing = disassembly.disassemble(
+                    Path(module), max(0, low - AROUND_BYTES), high + AROUND_BYTES, x86=True,
+                    folder=folder, name=f"around-{len(found)}-{number}",
+                )  # fmt: skip
+            except MoeProfError:
+                continue  # no code there: the samples still count by their function
+            for address in inside:
+                if low <= address <= high and (loop := _loop(listing, address)) is not None:
+                    found[module, address] = loop
+    return found
+
+
+def judge(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> Sampled:
+    """Sum the samples up; pure."""
+    waiting = [s for s in samples if _waits(s, loops)]
+    work = [s for s in samples if not _waits(s, loops)]
+    by_thread = Counter(s.thread for s in work)
+    busiest = max(by_thread, key=by_thread.__getitem__, default=0)
+    others = {(s.function, s.module) for s in work if s.thread != busiest}
+    mine = [s for s in work if s.thread == busiest]
+    own = sum((s.function, s.module) not in others for s in mine)
+    functions = Counter(s.function for s in samples)
+    return Sampled(
+        count=len(samples),
+        waiting=len(waiting) / len(samples),
+        work=dict(by_thread),
+        own_share=own / len(mine) if mine else 0.0,
+        shared_lines=_shared_lines(samples, loops),
+        hottest=functions.most_common(1)[0][0],
+        speeds=speeds(samples, loops),
+        pointers=sum(_follows(s, loops) for s in samples) / len(samples),
+    )
+
+
+def _waits(sample: Sample, loops: dict[tuple[str, int], Around]) -> bool:
+    if is_wait_name(sample.function) or sample.module == _CLOCK_MODULE:
+        return True
+    if _SYSTEM.search(sample.module.rsplit("/", 1)[-1]):
+        return True
+    if any(is_wait_name(name) for name in sample.callers[:2]):
+        return True
+    loop = loops.get(sample.place)
+    return loop is not None and loop.polls
+
+
+def _follows(sample: Sample, loops: dict[tuple[str, int], Around]) -> bool:
+    loop = loops.get(sample.place)
+    return loop is not None and loop.pointers
+
+
+def _shared_lines(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> float:
+    """Share of samples in loops that write a line which another thread writes elsewhere."""
+    writes: list[tuple[Sample, set[int]]] = []
+    for one in samples:
+        loop = loops.get(one.place)
+        if loop is not None and one.registers:
+            writes.append((one, _written(loop.texts, dict(one.registers))))
+    threads: dict[int, set[int]] = {}
+    places: dict[int, set[int]] = {}
+    for one, addresses in writes:
+        for address in addresses:
+            threads.setdefault(address // LINE_BYTES, set()).add(one.thread)
+            places.setdefault(address // LINE_BYTES, set()).add(address)
+    shared = {line for line, who in threads.items() if len(who) > 1 and len(places[line]) > 1}
+    hit = sum(any(a // LINE_BYTES in shared for a in addresses) for _, addresses in writes)
+    return hit / len(samples)
+
+
+def _written(texts: Sequence[str], registers: dict[str, int]) -> set[int]:
+    """Addresses that a loop writes and that do not move within it."""
+    moving = code.moving_registers(texts)
+    found = set()
+    for text in texts:
+        operand = code.memory_operand(text)
+        if operand is None or not operand.written or {operand.base, operand.index} & moving:
+            continue
+        address = address_of(operand, registers)
+        if address is not None:
+            found.add(address)
+    return found
+
+
+def _stretches(addresses: Sequence[int]) -> list[tuple[int, int]]:
+    """Groups of addresses that one disassembly holds."""
+    groups: list[tuple[int, int]] = []
+    for address in addresses:
+        if groups and address - groups[-1][1] <= AROUND_BYTES:
+            groups[-1] = (groups[-1][0], address)
+        else:
+            groups.append((address, address))
+    return groups
+
+
+def _loop(listing: Sequence[Instruction], address: int) -> Around | None:
+    spans = [
+        (i.target, i.address)
+        for i in listing
+        if i.is_branch and i.target is not None and i.target <= address <= i.address
+    ]
+    if not spans:
+        return None
+    low, high = min(spans, key=lambda span: span[1] - span[0])
+    texts = tuple(i.text for i in listing if low <= i.address <= high)
+    return Around(low, texts, code.polls(texts), code.follows_pointers(texts))

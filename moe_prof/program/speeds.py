@@ -1,0 +1,178 @@
+"""How fast the hot loops of a program really run, and over how much memory, by its samples.
+
+A register that counts a loop's iterations moves, from one sample of a thread to the next, by the
+iterations in between, at full speed and without any counter. The addresses that the registers give
+at the samples show how much memory the loop goes over.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from moe_prof.program import code
+
+LINE_BYTES = 64
+MIN_PLACE_SHARE = 0.03
+MIN_STEPS = 10
+STEADY_MIN = 0.3
+GAP_BYTES = 64 << 20
+FASTEST_HZ = 6.5e9
+"""No loop goes around more often in a second than any clock ticks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look at a thread: the innermost function, its file and address there, registers."""
+
+    thread: int
+    function: str
+    module: str
+    address: int
+    registers: tuple[tuple[str, int], ...] = ()
+    callers: tuple[str, ...] = ()
+    period_s: float = 0.0
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """File and address."""
+        return self.module, self.address
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The smallest loop around a sampled address."""
+
+    start: int
+    texts: tuple[str, ...]
+    polls: bool
+    pointers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSpeed:
+    """How fast a loop really ran: from a counting register at one sample and at the next.
+
+    Attributes:
+        module / start: its file and first address there.
+        iterations_per_s: of CPU time, of one thread.
+        share: of all samples that are in it.
+        texts: its instructions.
+        lines: cache lines that an iteration goes on to.
+        footprint_bytes: spread of the addresses that its samples show.
+    """
+
+    module: str
+    start: int
+    iterations_per_s: float
+    share: float
+    texts: tuple[str, ...] = ()
+    lines: float = 0.0
+    footprint_bytes: int = 0
+
+
+def speeds(
+    samples: Sequence[Sample], loops: Mapping[tuple[str, int], Around]
+) -> tuple[LoopSpeed, ...]:
+    """Speeds of the loops in which samples follow each other, the hottest first."""
+    steps: dict[tuple[str, int], list[float]] = {}
+    addresses: dict[tuple[str, int], list[int]] = {}
+    texts: dict[tuple[str, int], Around] = {}
+    counts: Counter[tuple[str, int]] = Counter()
+    last: dict[int, Sample] = {}
+    for one in samples:
+        loop = loops.get(one.place)
+        if loop is None:
+            last.pop(one.thread, None)
+            continue
+        key = (one.module, loop.start)
+        counts[key] += 1
+        texts[key] = loop
+        addresses.setdefault(key, []).extend(_touched(loop.texts, dict(one.registers)))
+        before = last.get(one.thread)
+        last[one.thread] = one
+        known = loops.get(before.place) if before is not None else None
+        if before is None or known is None or (before.module, known.start) != key:
+            continue
+        speed = _speed(before, one, loop)
+        if speed is not None:
+            steps.setdefault(key, []).append(speed)
+    return tuple(
+        LoopSpeed(
+            *key,
+            statistics.median(steps[key]),
+            count / len(samples),
+            texts[key].texts,
+            _lines(texts[key]),
+            spread(addresses[key]),
+        )
+        for key, count in counts.most_common()
+        if len(steps.get(key, ())) >= MIN_STEPS and len(steps[key]) >= STEADY_MIN * count
+    )
+
+
+def _speed(before: Sample, after: Sample, loop: Around) -> float | None:
+    """Iterations a second between two samples of a thread; None where no register tells."""
+    old, new = dict(before.registers), dict(after.registers)
+    if not after.period_s:
+        return None
+    for counter in code.counters(loop.texts):
+        if counter.register not in old or counter.register not in new:
+            continue
+        size = 1 << counter.bits
+        moved = (new[counter.register] - old[counter.register]) % size
+        moved = moved - size if moved >= size // 2 else moved
+        iterations = moved / counter.step
+        if 0 < iterations < after.period_s * FASTEST_HZ:
+            return iterations / after.period_s
+    return None
+
+
+def spread(addresses: Sequence[int]) -> int:
+    """Bytes that the addresses lie over, large gaps and single ones left out."""
+    found = sorted(addresses)
+    parts: list[list[int]] = []
+    for address in found:
+        if parts and address - parts[-1][-1] < GAP_BYTES:
+            parts[-1].append(address)
+        else:
+            parts.append([address])
+    kept = [part for part in parts if len(part) >= MIN_PLACE_SHARE * len(found)]
+    return sum(part[-1] - part[0] for part in kept)
+
+
+def _lines(loop: Around) -> float:
+    """Lines an iteration goes on to: by its pointers' steps, one where they jump."""
+    if loop.pointers:
+        return 1.0
+    steps = dict.fromkeys(code.moving_registers(loop.texts), LINE_BYTES)
+    steps |= {counter.register: abs(counter.step) for counter in code.counters(loop.texts)}
+    streams = {
+        (operand.base, operand.index): steps.get(operand.base, 0)
+        + steps.get(operand.index, 0) * operand.scale
+        for text in loop.texts
+        if (operand := code.memory_operand(text)) is not None
+    }
+    return sum(min(1.0, size / LINE_BYTES) for size in streams.values())
+
+
+def _touched(texts: Sequence[str], registers: dict[str, int]) -> list[int]:
+    """Addresses of a loop's memory operands as its registers stand."""
+    found = []
+    for text in texts:
+        operand = code.memory_operand(text)
+        if operand is None or (address := address_of(operand, registers)) is None:
+            continue
+        found.append(address)
+    return found
+
+
+def address_of(operand: code.Operand, registers: dict[str, int]) -> int | None:
+    """Where a memory operand points with these registers; None where one is not known."""
+    if any(name not in registers for name in (operand.base, operand.index) if name):
+        return None
+    base = registers[operand.base] if operand.base else 0
+    index = registers[operand.index] * operand.scale if operand.index else 0
+    return (base + index + operand.displacement) & (2**64 - 1)

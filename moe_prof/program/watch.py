@@ -1,0 +1,235 @@
+"""One plain run of a program, watched from outside: CPU time, faults, switches, threads over time.
+
+The program runs undisturbed; its threads' times are read every few milliseconds. Times of a
+thread are on-CPU and runnable-but-waiting seconds as the scheduler counts them, so that other
+programs' load is told apart from sleeping.
+
+Source: proc(5), /proc/PID/task/TID/schedstat; getrusage(2).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from moe_prof.errors import UsageError, WorkloadError
+from moe_prof.kernels.elf import foreign_reason
+from moe_prof.parent_death import ended_with_this_process
+
+INTERVAL_S = 0.004
+_PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTime:
+    """One thread: seconds on a CPU, and seconds in which it was runnable without one."""
+
+    run_s: float
+    queued_s: float
+    is_main: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What one run was seen to do.
+
+    Attributes:
+        exit_code: 0 or what the program returned.
+        single_share: share of the wall time in which it had one thread only.
+        most_threads: the most threads at one time.
+        cpus: CPUs that it may use.
+    """
+
+    exit_code: int
+    wall_s: float
+    user_s: float
+    sys_s: float
+    minor_faults: int
+    major_faults: int
+    voluntary: int
+    involuntary: int
+    max_rss_bytes: int
+    threads: tuple[ThreadTime, ...]
+    single_share: float
+    most_threads: int
+    cpus: int
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of all threads, user and system."""
+        return self.user_s + self.sys_s
+
+
+@dataclass
+class _Tasks:
+    """Latest times of every thread that was ever seen."""
+
+    times: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    most: int = 0
+    looks: int = 0
+    single: int = 0
+    peak_kib: int = 0
+
+    def look(self, pid: int) -> None:
+        """Read all threads of the process and of its children."""
+        count = 0
+        for process in _family(pid):
+            for name in _names(f"/proc/{process}/task"):
+                text = _text(f"/proc/{process}/task/{name}/schedstat").split()
+                if len(text) >= 2:
+                    count += 1
+                    self.times[process, int(name)] = (int(text[0]) * 1e-9, int(text[1]) * 1e-9)
+            if match := _PEAK.search(_text(f"/proc/{process}/status")):
+                self.peak_kib = max(self.peak_kib, int(match[1]))
+        if count:
+            self.looks += 1
+            self.single += count == 1
+            self.most = max(self.most, count)
+
+
+def watch(
+    command: Sequence[str], folder: Path, *, timeout_s: float, cpus: int, name: str = "watch",
+    env: dict[str, str] | None = None,
+) -> Watched:  # fmt: skip
+    """Run the program once; its output goes to files in the folder.
+
+    Raises:
+        UsageError: there is no such program, or it cannot be executed here.
+        WorkloadError: it was killed by a signal, or did not end in time.
+    """
+    tasks = _Tasks()
+    started_s = time.monotonic()
+    with (
+        (folder / f"{name}.stdout").open("wb") as out,
+        (folder / f"{name}.stderr").open("wb") as err,
+    ):
+        process = start(command, out.fileno(), err.fileno(), env)
+        with ended_with_this_process(process.pid):
+            try:
+                usage = _follow(process, tasks, started_s + timeout_s)
+            finally:
+                _kill(process)
+    wall_s = time.monotonic() - started_s
+    check(process.returncode, command, timed_out=usage is None, timeout_s=timeout_s)
+    assert usage is not None
+    return Watched(
+        exit_code=process.returncode,
+        wall_s=wall_s,
+        user_s=usage.ru_utime,
+        sys_s=usage.ru_stime,
+        minor_faults=usage.ru_minflt,
+        major_faults=usage.ru_majflt,
+        voluntary=usage.ru_nvcsw,
+        involuntary=usage.ru_nivcsw,
+        max_rss_bytes=tasks.peak_kib * 1024,
+        threads=tuple(
+            ThreadTime(run_s, queued_s, pid == tid)
+            for (pid, tid), (run_s, queued_s) in tasks.times.items()
+        ),
+        single_share=tasks.single / tasks.looks if tasks.looks else 1.0,
+        most_threads=max(1, tasks.most),
+        cpus=cpus,
+    )
+
+
+def start(
+    command: Sequence[str], out: int, err: int, env: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start the program in a session of its own.
+
+    Raises:
+        UsageError: there is no such program, or it cannot be executed here.
+    """
+    program = command[0]
+    try:
+        return subprocess.Popen(
+            list(command), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+            start_new_session=True, env={**os.environ, **(env or {})},
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise UsageError(f"the program {program!r} was not found; give its path") from None
+    except PermissionError:
+        raise UsageError(
+            f"the program {program!r} cannot be executed; is it a program, with permission (chmod "
+            "+x)?"
+        ) from None
+    except OSError as error:
+        why = foreign_reason(Path(program)) or error.strerror
+        raise UsageError(f"the program {program!r} cannot be executed: {why}") from None
+    except ValueError as error:
+        raise UsageError(f"the program's command line is no command: {error}") from None
+
+
+def check(returncode: int, command: Sequence[str], *, timed_out: bool, timeout_s: float) -> None:
+    """Refuse a run that ended by a signal or by the clock.
+
+    Raises:
+        WorkloadError: with the program and how it ended.
+    """
+    if timed_out:
+        raise WorkloadError(
+            f"the program {command[0]!r} did not end within {timeout_s:.0f} s; give it less to do, "
+            "or allow more with --max-time"
+        )
+    if returncode < 0:
+        try:
+            name = signal.Signals(-returncode).name
+        except ValueError:
+            name = f"signal {-returncode}"
+        raise WorkloadError(f"the program {command[0]!r} crashed: killed by {name}")
+
+
+def _follow(
+    process: subprocess.Popen[bytes], tasks: _Tasks, end_s: float
+) -> resource.struct_rusage | None:
+    """Look at the threads until the program ends; None when the time is up."""
+    while True:
+        tasks.look(process.pid)
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return usage
+        if time.monotonic() >= end_s:
+            return None
+        time.sleep(INTERVAL_S)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End whatever is left of the program's session."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode is None:
+        process.wait()
+
+
+def _family(pid: int) -> list[int]:
+    """The process and its descendants."""
+    found, ahead = [], [pid]
+    while ahead:
+        one = ahead.pop()
+        found.append(one)
+        for name in _names(f"/proc/{one}/task"):
+            ahead += [int(c) for c in _text(f"/proc/{one}/task/{name}/children").split()]
+    return found
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except OSError:
+        return ""

@@ -1,0 +1,122 @@
+"""The verdict on any program: each planted cause from played measurements, else ``unknown``."""
+
+from dataclasses import replace
+
+import pytest
+
+from moe_prof.analysis.program_demands import Machine, ProgramEvidence, demands
+from moe_prof.analysis.program_verdict import judge_program, needs_more
+
+MACHINE = Machine(
+    clock_hz=4e9, width=6, penalty_cycles=15.0, latency_s=(4e-9, 25e-9, 100e-9),
+    bandwidth=(100e9, 80e9, 30e9), l3_bytes=32 << 20,
+)  # fmt: skip
+ONE = ProgramEvidence(
+    wall_s=1.02, user_s=1.0, sys_s=0.01, cpus=2, minor_faults=60, max_rss_bytes=2 << 20,
+    polling=0.0, own_share=1.0, shared_line=0.0, instructions=8e9, loop_bound="dispatch",
+    loop_cycles=1e8, mispredictions=1e4, l1_misses=1e4, l2_misses=1e3, l3_misses=1e3,
+    machine=MACHINE,
+)  # fmt: skip
+"""One thread that works for a second; nothing stands out."""
+TWO = replace(
+    ONE, active_threads=2, most_threads=3, runnable=2.0, single_share=0.0, own_share=0.0,
+    user_s=2.0,
+)  # fmt: skip
+"""Two threads that work all the time."""
+CHAIN = replace(ONE, pointer_share=0.9, instructions=1e8)
+CASES = [
+    ("too_short", replace(ONE, wall_s=0.004, user_s=0.002, sys_s=0.001)),
+    ("oversubscribed", replace(TWO, active_threads=16, most_threads=17, runnable=14.0)),
+    ("page_fault_bound", replace(ONE, user_s=0.1, sys_s=1.4, minor_faults=800_000)),
+    ("syscall_bound", replace(ONE, user_s=0.3, sys_s=1.0)),
+    ("spin_bound", replace(TWO, polling=0.5)),
+    ("imbalance", replace(TWO, runnable=1.2, busiest=1.7, main_is_busiest=False)),
+    ("imbalance", replace(TWO, polling=0.4, busiest=1.7)),
+    ("serial_bound", replace(TWO, runnable=1.2, busiest=1.7, single_share=0.7)),
+    ("serial_bound", replace(TWO, polling=0.4, busiest=1.7, own_share=0.9)),
+    ("false_sharing", replace(TWO, shared_line=0.9)),
+    ("denormals", replace(ONE, flushed_s=0.2)),
+    ("instruction_bound", replace(ONE, loop_cycles=3.5e9)),
+    ("instruction_bound", replace(ONE, loop_cycles=3e9, loop_bound="ports", loop_slots=0.8)),
+    ("port_bound", replace(ONE, loop_cycles=3e9, loop_bound="ports", loop_slots=0.2)),
+    ("dependency_bound", replace(ONE, loop_cycles=3.9e9, loop_bound="dependency")),
+    ("branch_bound", replace(ONE, mispredictions=90e6, loop_cycles=1e9)),
+    ("l2_bound", replace(CHAIN, l1_misses=200e6)),
+    ("l3_bound", replace(CHAIN, l1_misses=30e6, l2_misses=30e6)),
+    (
+        "dram_latency_bound",
+        replace(CHAIN, max_rss_bytes=300 << 20, l1_misses=8e6, l2_misses=8e6, l3_misses=8e6),
+    ),
+    (
+        "dram_bandwidth_bound",
+        replace(
+            ONE, max_rss_bytes=300 << 20, l1_misses=3e8, l2_misses=3e8, l3_misses=3e8,
+        ),
+    ),
+    # independent random accesses: far from the bandwidth, but stalled
+    (
+        "dram_latency_bound",
+        replace(ONE, max_rss_bytes=300 << 20, l1_misses=2e7, l2_misses=2e7, l3_misses=2e7),
+    ),
+    ("unknown", ONE),
+    ("unknown", replace(ONE, instructions=None)),
+    ("unknown", replace(ONE, loop_cycles=3.9e9, machine=Machine())),
+    ("unknown", replace(ONE, wall_s=2.0, user_s=0.06, sys_s=0.0, runnable=0.03)),
+    # mispredictions that a simple simulated predictor sees in code that does not stall
+    ("instruction_bound", replace(ONE, mispredictions=60e6, loop_cycles=3.8e9)),
+    # misses in a program too small for main memory are first touches
+    ("l3_bound", replace(CHAIN, l1_misses=30e6, l2_misses=30e6, l3_misses=20e6)),
+    # flushing changes little: the numbers are no denormals
+    ("dependency_bound", replace(ONE, flushed_s=0.95, loop_cycles=3.9e9, loop_bound="dependency")),
+    # sleeping threads beside one that works are no team
+    ("instruction_bound", replace(ONE, most_threads=9, loop_cycles=3.5e9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cause", "evidence"), CASES)
+def test_cause(cause, evidence):
+    """The planted cause is named, with a reason and something to try."""
+    verdict = judge_program(evidence)
+    assert verdict.cause == cause
+    assert verdict.evidence
+    assert verdict.advice
+
+
+MEASURED = [
+    ("branch_bound", {"Bad_Speculation": 0.4, "Retiring": 0.4}),
+    ("frontend_bound", {"Frontend_Bound": 0.5, "Retiring": 0.3}),
+    ("instruction_bound", {"Retiring": 0.8}),
+]
+
+
+@pytest.mark.parametrize(("cause", "slots"), MEASURED)
+def test_measured_slots_decide(cause, slots):
+    """Top-down nodes of hardware counters name the cause by themselves."""
+    assert judge_program(replace(ONE, slots=slots)).cause == cause
+
+
+def test_measured_core_bound_is_divided_by_the_loops():
+    """Slots say core bound, the throughput model which of its two causes."""
+    core = replace(ONE, slots={"Backend_Bound.Core_Bound": 0.6}, loop_bound="dependency")
+    assert judge_program(core).cause == "dependency_bound"
+    assert judge_program(replace(core, loop_bound="ports")).cause == "port_bound"
+
+
+def test_measured_memory_bound_is_divided_by_misses():
+    """Slots say memory bound, the misses which level."""
+    slots = {"Backend_Bound.Memory_Bound": 0.6, "Backend_Bound.Core_Bound": 0.1}
+    assert judge_program(replace(CHAIN, slots=slots, l1_misses=50e6)).cause == "l2_bound"
+
+
+def test_simulation_is_spared_where_threads_tell():
+    """What its threads do is enough for some causes."""
+    assert not needs_more(replace(TWO, polling=0.5))
+    assert needs_more(ONE)
+
+
+def test_demands_leave_out_what_is_not_known():
+    """A missing count asks for nothing, rather than for 0 cycles."""
+    bare = replace(
+        ONE, loop_cycles=None, mispredictions=None, l1_misses=None, l2_misses=None, l3_misses=None
+    )
+    assert demands(bare) == []

@@ -1,0 +1,158 @@
+"""``topdown -- COMMAND`` and ``counters -- COMMAND``: the steps played, mistakes real."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from moe_prof.analysis.program_demands import Machine
+from moe_prof.commands import program as command
+from moe_prof.errors import UnavailableError
+from moe_prof.program.counting import Counted
+from moe_prof.program.sampling import Sampled
+from moe_prof.program.watch import ThreadTime, Watched
+from moe_prof.topdown.counted import NO_COUNTERS
+from tests.moe_prof.commands.running import main
+
+CAUSES = Path(__file__).parents[3] / "benchmarks" / "causes"
+SEEN = Watched(
+    exit_code=0, wall_s=1.0, user_s=0.98, sys_s=0.01, minor_faults=60, major_faults=0, voluntary=1,
+    involuntary=3, max_rss_bytes=2 << 20, threads=(ThreadTime(0.99, 0.0, True),),
+    single_share=1.0, most_threads=1, cpus=2,
+)  # fmt: skip
+BEST = Machine(clock_hz=4e9, width=6, latency_s=(4e-9, 25e-9, 1e-7), bandwidth=(1e11, 8e10, 3e10))
+
+
+@pytest.fixture
+def played(monkeypatch, tmp_path):
+    """A run in which every measuring step answers at once."""
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
+    answers = {"watch": SEEN, "sample": Sampled(900, 0.0, {1: 900}, 1.0), "count": Counted()}
+    monkeypatch.setattr(command.watch, "watch", lambda *_, **__: answers["watch"])
+    monkeypatch.setattr(command.sampling, "sample", lambda *_, **__: answers["sample"])
+    monkeypatch.setattr(command.counting, "count", lambda *_, **__: answers["count"])
+    monkeypatch.setattr(command.counted, "find_counters", lambda _: NO_COUNTERS)
+    monkeypatch.setattr(command.measured_ceilings, "measure", lambda *_, **__: None)
+    monkeypatch.setattr(command, "machine_of", lambda *_: BEST)
+    return answers
+
+
+def verdict(ran):
+    """The cause that one run names."""
+    return next(row["source"] for row in ran.document["rows"] if row["metric"] == "verdict")
+
+
+def run(*words):
+    """``topdown`` of a program that is there."""
+    return main("topdown", *words, "--", sys.executable, "-c", "pass")
+
+
+def test_rows_of_a_program(played):
+    """Figures and one verdict under the program's name, in the schema of all rows."""
+    played["watch"] = Watched(**{**_fields(SEEN), "user_s": 0.2, "sys_s": 0.8})
+    ran = run("--format", "json")
+    assert (ran.code, verdict(ran)) == (0, "syscall_bound")
+    rows = {row["metric"]: row for row in ran.document["rows"]}
+    assert rows["time_user"]["value"] == 0.2
+    assert rows["verdict"]["variant"] == Path(sys.executable).name
+    assert rows["instructions"]["provenance"] == "unavailable"
+
+
+def test_simulated_misses_name_a_cause(played):
+    """Counts of the simulation reach the verdict."""
+    played["count"] = Counted(
+        instructions=1e8, pointer_share=0.9, l1_misses=2e8, l2_misses=0.0, l3_misses=0.0,
+        mispredictions=0.0,
+    )  # fmt: skip
+    assert verdict(run("--format", "json")) == "l2_bound"
+
+
+def test_samples_name_a_cause(played):
+    """A loop that polls is enough."""
+    played["sample"] = Sampled(900, 0.6, {1: 360}, 1.0)
+    played["watch"] = Watched(
+        **{**_fields(SEEN), "most_threads": 2, "single_share": 0.0, "user_s": 1.9,
+           "threads": (ThreadTime(0.95, 0.0, True), ThreadTime(0.95, 0.0, False))}
+    )  # fmt: skip
+    assert verdict(run("--format", "json")) == "spin_bound"
+
+
+def test_unknown_says_what_is_missing(played, monkeypatch):
+    """Without samples and simulation there is no name."""
+
+    def refuse(*_, **__):
+        raise UnavailableError("callgrind: valgrind is not installed; apt install valgrind")
+
+    monkeypatch.setattr(command.counting, "count", refuse)
+    monkeypatch.setattr(command.sampling, "sample", refuse)
+    ran = run()
+    assert "could not be told" in ran.out
+    assert "apt install valgrind" in " ".join(ran.out.split())
+    assert played
+
+
+def test_a_program_that_fails_is_reported_with_a_note(played):
+    """An exit code other than 0 is said beside the result."""
+    played["watch"] = Watched(**{**_fields(SEEN), "exit_code": 3, "user_s": 0.2, "sys_s": 0.8})
+    ran = run()
+    assert (ran.code, "the program returned 3" in ran.out) == (0, True)
+
+
+def test_counters_of_a_program(played):
+    """Counts without a verdict."""
+    played["count"] = Counted(instructions=1e8, l1_misses=5.0)
+    ran = main("counters", "--format", "json", "--", sys.executable, "-c", "pass")
+    rows = {row["metric"]: row for row in ran.document["rows"]}
+    assert (rows["instructions"]["value"], rows["instructions"]["provenance"]) == (1e8, "simulated")
+    assert "verdict" not in rows
+
+
+@pytest.mark.parametrize("width", ["100", "80", "60"])
+def test_text_fits(played, monkeypatch, width):
+    """The page keeps to the columns there are."""
+    monkeypatch.setenv("COLUMNS", width)
+    ran = run()
+    assert max(len(line) for line in ran.out.splitlines()) <= int(width)
+    assert played
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "told"),
+    [
+        (2, ["topdown", "--"], "name the program"),
+        (2, ["topdown", "S3", "--", "true"], "not both"),
+        (2, ["topdown"], "SCENARIO (or -- COMMAND)"),
+        (2, ["topdown", "--", "./no-such-program"], "was not found"),
+        (2, ["topdown", "--", "/dev/null"], "was not found"),
+        (6, ["topdown", "--", "sh", "-c", "kill -SEGV $$"], "killed by SIGSEGV"),
+        (6, ["topdown", "--max-time", "1s", "--", "sleep", "30"], "did not end within"),
+    ],
+)
+def test_mistakes_are_one_line(monkeypatch, tmp_path, code, words, told):
+    """Each has its exit code."""
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
+    ran = main(*words)
+    assert (ran.code, ran.out) == (code, "")
+    assert told in ran.err
+
+
+def test_a_program_that_ends_at_once(monkeypatch, tmp_path):
+    """A real one: it is too short, and nothing further is tried."""
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
+    monkeypatch.setattr(command.program_verdict, "SHORTEST_S", 1e3)
+    assert verdict(main("topdown", "--format", "json", "--", "true")) == "too_short"
+
+
+def test_programs_are_named_by_their_cause():
+    """Each planted cause is one that a verdict can name."""
+    from typing import get_args  # noqa: PLC0415
+
+    from moe_prof.analysis.verdict import Cause  # noqa: PLC0415
+
+    names = {path.stem for path in CAUSES.glob("*.c")}
+    assert len(names) >= 16
+    assert names <= set(get_args(Cause))
+
+
+def _fields(seen):
+    return {name: getattr(seen, name) for name in Watched.__slots__}

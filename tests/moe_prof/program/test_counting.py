@@ -1,0 +1,79 @@
+"""Counts of a whole program: misses scaled loop by loop, and what samples complete."""
+
+from dataclasses import replace
+
+from moe_prof.collectors import callgrind_format
+from moe_prof.collectors.hotloop import CountedInstruction, HotLoop
+from moe_prof.collectors.simulate import LoopAnalysis
+from moe_prof.program import sampled_loops
+from moe_prof.program.counting import Counted, scale_of, with_misses
+from moe_prof.program.speeds import LoopSpeed, spread
+
+BODY = tuple(
+    CountedInstruction(address, "add", 1_000_000, None, False, False) for address in (0x10, 0x14)
+)
+LOOP = HotLoop("f", "/p", 0x10, 0x14, True, BODY, 1_000_000, 0.9, ())
+ANALYSIS = LoopAnalysis(LOOP, 1_000_000.0, None, "")
+BASE = Counted(instructions=2e6, loops=(ANALYSIS,))
+SPEED = LoopSpeed("/p", 0x10, 1e9, 0.9, ("add $0x8,%rax", "jne 10"), 0.125, 64 << 20)
+
+
+def profile(events, *costs):
+    """A profile of the loop's two instructions."""
+    lines = [f"{address} {' '.join(map(str, cost))}" for address, cost in costs]
+    text = "\n".join(
+        ["# callgrind format", "positions: instr", f"events: {events}", "ob=/p", "fl=f.c", "fn=f",
+         *lines]
+    )  # fmt: skip
+    return callgrind_format.parse(text + "\n")
+
+
+LIGHT = profile("Ir", ("0x10", (1_000_000,)), ("0x14", (1_000_000,)))
+
+
+def test_misses_are_scaled_to_all_executions():
+    """A simulation of a tenth of the loop gives a tenth of its misses."""
+    part = profile(
+        "Ir Bcm Bim D1mr D1mw DLmr DLmw",
+        ("0x10", (100_000, 500, 0, 1000, 0, 10, 0)), ("0x14", (100_000, 0, 0, 0, 0, 0, 0)),
+    )  # fmt: skip
+    found = with_misses(BASE, LIGHT, part, None)
+    assert (found.mispredictions, found.l1_misses, found.l2_misses) == (5000, 10_000, 100)
+    assert found.l3_misses is None
+
+
+def test_a_loop_that_was_hardly_simulated_says_nothing():
+    """A few executions are no steady state."""
+    part = profile("Ir Bcm Bim", ("0x10", (100, 50, 0)))
+    assert with_misses(BASE, LIGHT, part, None).mispredictions is None
+
+
+def test_whole_from_the_speed_of_a_loop():
+    """A loop of 10^9 iterations a second for 0.9 of 2 s has run 1800 times what was seen."""
+    assert scale_of((ANALYSIS,), (SPEED,), 2.0) == 1800.0
+    assert scale_of((ANALYSIS,), (replace(SPEED, start=0x20),), 2.0) is None
+
+
+def test_lines_by_the_memory_that_a_loop_goes_over():
+    """Lines come from beyond a cache that cannot hold it."""
+    lines = 0.125 * 1e9 * 0.9 * 2.0
+    assert sampled_loops.lines_beyond((SPEED,), 2.0, 32 << 20) == lines
+    assert sampled_loops.lines_beyond((SPEED,), 2.0, 128 << 20) == 0
+    assert sampled_loops.lines_beyond((SPEED,), 2.0, None) is None
+
+
+def test_samples_complete_only_what_is_missing():
+    """Counted instructions stay; misses of simulations that were cut off are replaced."""
+    seen = Counted(instructions=7.0, loops=(ANALYSIS,), l1_misses=3.0)
+    cut = replace(BASE, l1_misses=1.0)
+    assert sampled_loops.completed(cut, seen, (SPEED,)).l1_misses == 3.0
+    assert sampled_loops.completed(cut, seen, (SPEED,)).instructions == 2e6
+    assert sampled_loops.completed(cut, seen, (replace(SPEED, share=0.2),)).l1_misses == 1.0
+    assert sampled_loops.completed(Counted(), seen, (SPEED,)).instructions == 7.0
+
+
+def test_spread_leaves_strays_out():
+    """Two arrays far apart count both, a single stray address does not."""
+    near = [range_start + step for range_start in (0, 1 << 40) for step in range(0, 1000, 10)]
+    assert spread([*near, 1 << 50]) == 2 * 990
+    assert spread([]) == 0

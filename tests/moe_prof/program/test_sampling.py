@@ -1,0 +1,75 @@
+"""Samples with registers: read, and summed up into waiting, work, lines, speeds."""
+
+from moe_prof.program.sampling import judge, read
+from moe_prof.program.speeds import Around, Sample
+
+SCRIPT = """\
+ 100     500000\x20
+\t            11e4 count+0x14 (/tmp/program)
+\t            2000 main+0x20 (/tmp/program)
+ ABI:2    AX:0x5    CX:0x4080    DI:0x0    R8:0x9
+ 101     500000\x20
+\tffffffff810 do_syscall_64+0x1 ([kernel.kallsyms])
+
+"""
+COUNTS = Around(
+    0x11E0, ("mov (%rcx,%rdi,8),%rax", "add $0x1,%rax", "mov %rax,(%rcx,%rdi,8)",
+             "sub $0x1,%rdx", "jne 11e0"), polls=False,
+)  # fmt: skip
+POLLS = Around(0x2000, ("mov (%rdi),%eax", "test %eax,%eax", "je 2000"), polls=True)
+LOOPS = {("p", 0x11E4): COUNTS, ("p", 0x2001): POLLS}
+
+
+def one(thread, place=0x11E4, function="f", period_s=0.0, **registers):
+    """A sample in the made program."""
+    return Sample(thread, function, "p", place, tuple(registers.items()), (), period_s)
+
+
+def test_reading():
+    """Thread, period, innermost frame, callers and whole registers."""
+    first, second = read(SCRIPT.splitlines())
+    assert (first.thread, first.function, first.address) == (100, "count", 0x11E4)
+    assert (first.callers, first.period_s) == (("main",), 0.0005)
+    assert dict(first.registers) == {"rax": 5, "rcx": 0x4080, "rdi": 0, "r8": 9}
+    assert (second.thread, second.function, second.registers) == (101, "do_syscall_64", ())
+
+
+def test_waiting_by_loop_and_by_name():
+    """A polling loop, and a function that is known to wait."""
+    samples = [one(1), one(1, 0x2001), one(1, 0, "futex_wait"), one(1)]
+    found = judge(samples, LOOPS)
+    assert (found.waiting, found.work) == (0.5, {1: 2})
+
+
+def test_own_functions_of_the_busiest_thread():
+    """Code that only the busiest thread runs is a serial part of its own."""
+    samples = [one(1, 0, "collect")] * 6 + [one(1, 0, "work")] * 2 + [one(2, 0, "work")] * 2
+    found = judge(samples, {})
+    assert (found.own_share, found.busiest) == (0.75, 1.6)
+
+
+def shared(second_address):
+    """Two threads that write to their words."""
+    first = one(1, rcx=0x4080, rdi=0, rdx=9)
+    second = one(2, rcx=second_address, rdi=0, rdx=9)
+    return judge([first, second], LOOPS).shared_lines
+
+
+def test_lines_that_threads_share():
+    """Neighbouring words of one line; the same word is true sharing, another line is none."""
+    assert shared(0x4088) == 1.0
+    assert shared(0x4080) == 0.0
+    assert shared(0x4100) == 0.0
+
+
+def test_speed_of_a_loop():
+    """A counting register moves by the iterations between two samples, at full speed."""
+    samples = [one(1, period_s=0.001, rcx=1, rdi=2, rdx=10**9 - n * 250_000) for n in range(20)]
+    (speed,) = judge(samples, LOOPS).speeds
+    assert (speed.start, speed.iterations_per_s, speed.share) == (0x11E0, 250e6, 1.0)
+
+
+def test_no_speed_of_a_loop_that_begins_anew():
+    """Registers that jump back tell nothing."""
+    samples = [one(1, period_s=0.001, rcx=1, rdi=2, rdx=n * 250_000) for n in range(20)]
+    assert judge(samples, LOOPS).speeds == ()

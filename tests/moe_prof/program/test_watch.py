@@ -1,0 +1,67 @@
+"""Watching a run from outside: what it did, and how it can fail."""
+
+import os
+import sys
+
+import pytest
+
+from moe_prof.errors import UsageError, WorkloadError
+from moe_prof.program import watch
+
+
+def run(tmp_path, *command, timeout_s=30.0):
+    """One watched run."""
+    return watch.watch(command, tmp_path, timeout_s=timeout_s, cpus=2)
+
+
+def test_what_it_returned_and_said(tmp_path):
+    """Exit code and output are kept."""
+    seen = run(tmp_path, "sh", "-c", "echo hello; exit 3")
+    assert seen.exit_code == 3
+    assert (tmp_path / "watch.stdout").read_text() == "hello\n"
+
+
+def test_cpu_time_is_its_own(tmp_path):
+    """Work shows as user time of its only thread."""
+    seen = run(tmp_path, sys.executable, "-c", "for i in range(2000000): pass")
+    assert seen.user_s > 0
+    assert seen.most_threads == 1
+    assert seen.single_share == 1.0
+    assert seen.threads[0].is_main
+
+
+def test_crash_names_the_signal(tmp_path):
+    """A death by signal is the workload's failure."""
+    with pytest.raises(WorkloadError, match="killed by SIGSEGV"):
+        run(tmp_path, "sh", "-c", "kill -SEGV $$")
+
+
+def test_endless_programs_are_ended(tmp_path):
+    """The limit ends the program and whatever it started."""
+    with pytest.raises(WorkloadError, match="did not end within"):
+        run(tmp_path, "sh", "-c", "sleep 60 & wait", timeout_s=0.2)
+
+
+def test_no_such_program(tmp_path):
+    """A mistake of the command line."""
+    with pytest.raises(UsageError, match="was not found"):
+        run(tmp_path, str(tmp_path / "none"))
+
+
+def test_not_executable(tmp_path):
+    """A file without permission, and one that is no program."""
+    plain = tmp_path / "plain"
+    plain.write_text("x")
+    with pytest.raises(UsageError, match="cannot be executed"):
+        run(tmp_path, str(plain))
+    plain.chmod(0o755)
+    plain.write_bytes(b"\x7fELF" + bytes(60))
+    with pytest.raises(UsageError, match="cannot be executed"):
+        run(tmp_path, str(plain))
+
+
+def test_file_descriptors_are_closed(tmp_path):
+    """Nothing stays open after a run."""
+    before = len(os.listdir("/proc/self/fd"))
+    run(tmp_path, "true")
+    assert len(os.listdir("/proc/self/fd")) == before
