@@ -44,6 +44,11 @@ ISA_PATHS: tuple[IsaPath, ...] = (
         "512-bit vectors of x86-64-v4 with VNNI's int8 dot products",
     ),
     IsaPath(
+        "avx_vnni", "x86_64",
+        ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx_vnni"),
+        "256-bit vectors of x86-64-v3 with VNNI's int8 dot products",
+    ),
+    IsaPath(
         "avx2", "x86_64", ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"),
         "256-bit vectors of x86-64-v3",
     ),

@@ -47,7 +47,8 @@ PATHS: tuple[PathFacts, ...] = (
         "avx2", BUILT_PATHS["avx2"].idea, "x86_64", BUILT_PATHS["avx2"].features, "int8_avx2_words",
     ),
     PathFacts(
-        "avx_vnni", "256-bit int8 dot products", "x86_64", ("avx_vnni",), "int8_avx_vnni"
+        "avx_vnni", BUILT_PATHS["avx_vnni"].idea, "x86_64", BUILT_PATHS["avx_vnni"].features,
+        "int8_avx_vnni",
     ),
     PathFacts(
         "avx512_vnni", BUILT_PATHS["avx512_vnni"].idea, "x86_64",

@@ -55,13 +55,22 @@ PATHS = (
     IsaKernels(
         "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 3,
         {"gemm": "qs8_gemm_{}x16c4", "pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
-         "swiglu": "s32_swiglu_16"},
+         "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
+         "pack_candidates": "qs16_pack_16c2"},
         32, 2, 128, 64, frozenset({"vpmaddubsw", "vpmaddwd"}),
+    ),
+    IsaKernels(
+        "avx_vnni", ("-march=x86-64-v3", "-mavxvnni"), ("avx_vnni", "avx2"), 16, 6,
+        {"gemm": "qu8s8_gemm_{}x16c4", "pack": "qs8_pack_16c4", "quantize": "f32_qu8_quantize",
+         "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
+         "pack_candidates": "qs16_pack_16c2"},
+        32, 1, 128, 64, frozenset({"vpdpbusd"}),
     ),
     IsaKernels(
         "avx512_vnni", ("-march=x86-64-v4", "-mavx512vnni"), ("avx512_vnni", "avx2"), 32, 8,
         {"gemm": "qu8s8_gemm_{}x32c4", "pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
-         "swiglu": "s32_swiglu_32"},
+         "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
+         "pack_candidates": "qs16_pack_32c2"},
         64, 1, 128, 128, frozenset({"vpdpbusd"}),
     ),
 )  # fmt: skip

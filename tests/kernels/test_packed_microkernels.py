@@ -1,6 +1,11 @@
-"""The microkernels of each x86 path by themselves, called through ctypes, against NumPy."""
+"""The microkernels of each x86 path by themselves, called through ctypes, against NumPy.
+
+Every test runs natively where the CPU has the path, and on the emulated CPU (tests/emulation) for
+the paths that few CPUs have.
+"""
 
 import ctypes
+import functools
 import re
 import shutil
 import subprocess
@@ -10,19 +15,24 @@ import pytest
 
 from moe_prof.kernels.compiler import find_compiler
 from moe_prof.kernels.features import read_cpu, supported
+from tests.emulation import bochs_cpu
 from tests.kernels.isa_kernels import PACKED, PATHS
 
 FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-DMOE_CHECK_MICROKERNELS", "-shared")
 FLOATS = ("f32_absmax", "f32_qs8_quantize", "f32_qu8_quantize", "s32_swiglu_16", "s32_swiglu_32",
-          "f32_sum_squares")  # fmt: skip
+          "f32_sum_squares", "f32_qs16_quantize")  # fmt: skip
+EMULATED = ("avx_vnni", "avx512_vnni")
+RUNS = [(path, "native") for path in PATHS]
+RUNS += [(path, "emulated") for path in PATHS if path.isa in EMULATED]
 
 
 class Kernels:
     """One path's kernels in a library of their own, with their contracts checked."""
 
-    def __init__(self, path, file):
+    def __init__(self, path, file, cpu=None):
         self.path, self.file = path, file
         self._library = ctypes.CDLL(str(file))
+        self._cpu = cpu
 
     def __getitem__(self, name):
         """A kernel by its name without prefix and path, the path's own if it has one."""
@@ -34,6 +44,8 @@ class Kernels:
             function.restype = ctypes.c_float if name in FLOATS else ctypes.c_int
             if name == "f32_find_above":
                 function.restype = ctypes.c_size_t
+            if self._cpu is not None:
+                return self._cpu.function(function, name in FLOATS)
             return function
         raise AssertionError(f"{self.path.isa} has no kernel {name}")
 
@@ -42,16 +54,38 @@ class Kernels:
         return self[self.path.names[role].format(*rows)]
 
 
-@pytest.fixture(scope="module", params=PATHS, ids=lambda path: path.isa)
-def lib(request, tmp_path_factory):
-    """The kernels of each path that this CPU has."""
-    path = request.param
-    if path.isa not in supported(read_cpu()):
+@pytest.fixture(scope="module")
+def emulated_cpu(tmp_path_factory):
+    """A CPU with AVX-512-VNNI and AVX-VNNI."""
+    absence = bochs_cpu.absence()
+    if absence:
+        pytest.skip(f"no emulated CPU: {absence}")
+    return bochs_cpu.Cpu(tmp_path_factory.mktemp("bochs"))
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A function that compiles a path's kernels, each path once."""
+
+    @functools.cache
+    def compile_path(path):
+        out = tmp_path_factory.mktemp("microkernels") / f"lib{path.isa}.so"
+        sources = map(str, path.sources())
+        argv = [*find_compiler().argv, *FLAGS, *path.flags, "-o", str(out), *sources]
+        subprocess.run(argv, check=True, capture_output=True)
+        return out
+
+    return compile_path
+
+
+@pytest.fixture(scope="module", params=RUNS, ids=lambda run: f"{run[0].isa}-{run[1]}")
+def lib(request, compiled):
+    """The kernels of each path, on this CPU if it has the path, or on the emulated one."""
+    path, where = request.param
+    if where == "native" and path.isa not in supported(read_cpu()):
         pytest.skip(f"this CPU lacks the path {path.isa}")
-    out = tmp_path_factory.mktemp("microkernels") / f"lib{path.isa}.so"
-    argv = [*find_compiler().argv, *FLAGS, *path.flags, "-o", str(out), *map(str, path.sources())]
-    subprocess.run(argv, check=True, capture_output=True)
-    return Kernels(path, out)
+    cpu = request.getfixturevalue("emulated_cpu") if where == "emulated" else None
+    return Kernels(path, compiled(path), cpu)
 
 
 def size(n):
@@ -165,6 +199,29 @@ def test_longest_product_stays_exact(lib, value):
     for m in (1, lib.path.mr):
         q = np.full((m, k), value, dtype=np.int8)
         np.testing.assert_array_equal(product(lib, weights, q), value * -128 * k)
+
+
+@pytest.mark.parametrize("pairs", [1, 3, 64])
+def test_candidates_product_is_exact(lib, pairs):
+    """int16 products over two blocks of d, for each number of rows; other rows are not written."""
+    nr, most = lib.path.nr, int(lib.path.names["candidates"].split("_")[2].split("x")[0])
+    rng = np.random.default_rng(pairs)
+    weights = rng.integers(-32767, 32768, (nr, 2 * pairs)).astype(np.int16)
+    weights[0], weights[1] = 32767, -32767
+    panel = aligned(4 * pairs * nr).view(np.int16)
+    lib.of("pack_candidates")(size(2 * pairs), pointers([*weights]), pointer(panel))
+    x = rng.integers(-80, 81, (most, 2 * pairs)).astype(np.int16)
+    expected = x.astype(np.int64) @ weights.T.astype(np.int64)
+    for m in range(1, most + 1):
+        acc = np.full((most, nr + 3), 77, dtype=np.int32)
+        for first in (1, 0):
+            lib.of("candidates")(
+                size(m), size(pairs), pointers([*x]), pointer(panel), ctypes.c_int(first),
+                pointer(acc), size(nr + 3),
+            )  # fmt: skip
+        np.testing.assert_array_equal(acc[:m, :nr], 2 * expected[:m])
+        assert (acc[m:] == 77).all()
+        assert (acc[:, nr:] == 77).all()
 
 
 def test_missing_channels_are_zero(lib):
@@ -362,7 +419,7 @@ def test_dequantize_writes_its_channels_only(lib, mr):
 
 
 def test_exact_int8_instructions_are_in_the_code(lib):
-    """The largest tile multiplies by the instructions that make it exact and fast."""
+    """Each tile multiplies by the instructions that make it exact and fast."""
     objdump = shutil.which("objdump")
     if objdump is None:
         pytest.skip("objdump is not installed (binutils)")
@@ -370,8 +427,9 @@ def test_exact_int8_instructions_are_in_the_code(lib):
         [objdump, "-d", "--no-show-raw-insn", str(lib.file)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    name = lib.path.names["gemm"].format(lib.path.mr)
-    body = done.stdout.split(f"<moe_{name}__{lib.path.isa}>:")[1].split("\n\n")[0]
-    assert lib.path.instructions <= set(re.findall(r"\bvp\w+", body))
-    if lib.path.isa == "avx512_vnni":  # all accumulators stay in registers
-        assert not re.findall(r"vmovdq\w+ .*,-?0x\w+\(%r[sb]p\)", body)
+    for rows in range(1, lib.path.mr + 1):
+        name = lib.path.names["gemm"].format(rows)
+        body = done.stdout.split(f"<moe_{name}__{lib.path.isa}>:")[1].split("\n\n")[0]
+        assert lib.path.instructions <= set(re.findall(r"\bvp\w+", body))
+        if lib.path.isa != "avx2":  # all accumulators stay in registers
+            assert not re.findall(r"vmovdq\w+ .*,-?0x\w+\(%r[sb]p\)", body)
