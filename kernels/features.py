@@ -38,6 +38,12 @@ class IsaPath:
 ISA_PATHS: tuple[IsaPath, ...] = (
     IsaPath("native", "", (), "the compiler's flags for exactly this CPU"),
     IsaPath(
+        "amx_int8", "x86_64",
+        ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd",
+         "avx512dq", "avx512vl", "avx512_vnni", "amx_tile", "amx_int8"),
+        "int8 tiles of 16 x 64 for several rows, else as avx512_vnni",
+    ),
+    IsaPath(
         "avx512_vnni", "x86_64",
         ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe", "avx512f", "avx512bw", "avx512cd",
          "avx512dq", "avx512vl", "avx512_vnni"),

@@ -76,14 +76,14 @@ VARIANTS: tuple[VariantSpec, ...] = (
         "pack the weights for int8 dot-product instructions (packed)",
     ),
     VariantSpec(
-        "packed", "c++", ("avx512_vnni", "avx_vnni", "avx2"), "free", 1e-3, 5e-3, True, False,
+        "packed", "c++", ("amx_int8", "avx512_vnni", "avx_vnni", "avx2"), "free", 1e-3, 5e-3, True, False,
         "weights packed at prepare, exact int8 microkernels, several tokens per weight load",
         "choose the path by shape and keep an expert's weights on one core (dispatched)",
     ),
     VariantSpec(
-        "dispatched", "c++", ("avx512_vnni", "avx_vnni", "avx2"), "free", 1e-3, 5e-3, True, False,
+        "dispatched", "c++", ("amx_int8", "avx512_vnni", "avx_vnni", "avx2"), "free", 1e-3, 5e-3, True, False,
         "packed kernels on the path that was measured best for the shape and the threads",
-        "tiles of AMX under the same paths; measure the thresholds on the machine at hand",
+        "measure the thresholds on the machine at hand",
     ),
 )  # fmt: skip
 

@@ -55,7 +55,8 @@ PATHS: tuple[PathFacts, ...] = (
         BUILT_PATHS["avx512_vnni"].features, "int8_avx512_vnni",
     ),
     PathFacts(
-        "amx_int8", "int8 tiles of 16 x 64", "x86_64", ("amx_tile", "amx_int8"), "int8_amx_int8"
+        "amx_int8", BUILT_PATHS["amx_int8"].idea, "x86_64", BUILT_PATHS["amx_int8"].features,
+        "int8_amx_int8",
     ),
     PathFacts("neon_dot", "128-bit int8 dot products", "aarch64", ("asimddp",), "int8_neon_dot"),
     PathFacts("rvv", "RISC-V vectors", "riscv64", ("v",)),

@@ -19,12 +19,15 @@ class IsaKernels:
         flags: what its sources are compiled with.
         folders: its own kernels first, then those of a lower path that it takes over.
         nr / mr: channels of a panel, rows of the largest tile.
-        names: of the kernels whose names differ between paths.
+        gemms: names of the product's kernels, each with the most rows it is for.
+        names: of the other kernels whose names differ between paths.
         step: rows are padded to a multiple of it.
         parts: 1 for a row of bytes; 2 for one of nibbles, first all high ones, then all low ones.
         offset: what is added to a quantized value.
         correction: bytes in front of a panel's weights.
-        instructions: that must be in the largest tile.
+        instructions: one of which must be in each tile.
+        odd_lines: a row has an odd number of cache lines.
+        least_tile_rows: from so many rows on products need the thread's tiles set; 0: never.
     """
 
     isa: str
@@ -32,12 +35,19 @@ class IsaKernels:
     folders: tuple[str, ...]
     nr: int
     mr: int
+    gemms: tuple[tuple[int, str], ...]
     names: dict[str, str]
     step: int
     parts: int
     offset: int
     correction: int
     instructions: frozenset[str]
+    odd_lines: bool = False
+    least_tile_rows: int = 0
+
+    def gemm(self, rows: int) -> str:
+        """The kernel for a product of so many rows."""
+        return next(name.format(rows) for most, name in self.gemms if rows <= most)
 
     def sources(self) -> list[Path]:
         """The path's kernels without its tables."""
@@ -48,29 +58,43 @@ class IsaKernels:
 
     def tables(self) -> list[Path]:
         """The tables that name the kernels."""
-        return sorted((PACKED / self.isa).glob("table*.cpp"))
+        found = sorted((PACKED / self.isa).glob("table*.cpp"))
+        if self.isa == "amx_int8":  # begins with another path's
+            found.append(PACKED / "avx512_vnni" / "table_candidates__avx512_vnni.cpp")
+        return found
 
 
 PATHS = (
     IsaKernels(
-        "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 3,
-        {"gemm": "qs8_gemm_{}x16c4", "pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
+        "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 3, ((3, "qs8_gemm_{}x16c4"),),
+        {"pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
          "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
          "pack_candidates": "qs16_pack_16c2"},
-        32, 2, 128, 64, frozenset({"vpmaddubsw", "vpmaddwd"}),
+        32, 2, 128, 64, frozenset({"vpmaddubsw"}),
     ),
     IsaKernels(
         "avx_vnni", ("-march=x86-64-v3", "-mavxvnni"), ("avx_vnni", "avx2"), 16, 6,
-        {"gemm": "qu8s8_gemm_{}x16c4", "pack": "qs8_pack_16c4", "quantize": "f32_qu8_quantize",
+        ((6, "qu8s8_gemm_{}x16c4"),),
+        {"pack": "qs8_pack_16c4", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
          "pack_candidates": "qs16_pack_16c2"},
         32, 1, 128, 64, frozenset({"vpdpbusd"}),
     ),
     IsaKernels(
         "avx512_vnni", ("-march=x86-64-v4", "-mavx512vnni"), ("avx512_vnni", "avx2"), 32, 8,
-        {"gemm": "qu8s8_gemm_{}x32c4", "pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
+        ((8, "qu8s8_gemm_{}x32c4"),),
+        {"pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
          "pack_candidates": "qs16_pack_32c2"},
         64, 1, 128, 128, frozenset({"vpdpbusd"}),
+    ),
+    IsaKernels(
+        "amx_int8", ("-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8"),
+        ("amx_int8", "avx512_vnni", "avx2"), 32, 32,
+        ((2, "qu8s8_gemm_{}x32c4"), (16, "qu8s8_gemm_{}x32c64"), (32, "qu8s8_gemm_32x32c64")),
+        {"pack": "qs8_pack_32c64", "quantize": "f32_qu8_quantize",
+         "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
+         "pack_candidates": "qs16_pack_32c2"},
+        64, 1, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}), True, 3,
     ),
 )  # fmt: skip

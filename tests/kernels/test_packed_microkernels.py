@@ -49,9 +49,20 @@ class Kernels:
             return function
         raise AssertionError(f"{self.path.isa} has no kernel {name}")
 
-    def of(self, role, *rows):
+    def of(self, role):
         """The kernel of a role that has another name on every path."""
-        return self[self.path.names[role].format(*rows)]
+        return self[self.path.names[role]]
+
+    def multiply(self, k, rows, panel, acc):
+        """acc: (m, >= nr) int32 = the products of m rows of bytes with a panel."""
+        m = len(rows)
+        tiles = 0 < self.path.least_tile_rows <= m
+        if tiles:
+            self["configure_tiles"](size(m))
+        kernel = self[self.path.gemm(m)]
+        kernel(size(k), pointers([*rows]), pointer(panel), pointer(acc), size(acc.shape[-1]))
+        if tiles:
+            self["release_tiles"]()
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +125,8 @@ def aligned(byte_count):
 def packed_panel(lib, weights):
     """weights: (<= nr, K) int8; the panel's bytes."""
     k = weights.shape[1]
-    panel = aligned(lib.path.correction + (k + 3) // 4 * 4 * lib.path.nr)
+    step = 64 if lib.path.odd_lines else 4
+    panel = aligned(lib.path.correction + -(-k // step) * step * lib.path.nr)
     channels = pointers([*weights, *[None] * (lib.path.nr - len(weights))])
     lib.of("pack")(size(k), channels, pointer(panel))
     return panel
@@ -146,15 +158,22 @@ def row_of(lib, q):
     return row
 
 
+def side_by_side(rows):
+    """Rows of bytes at equal distances of an odd number of lines, as kernels with tiles want them."""
+    lines = -(-rows[0].size // 64) | 1
+    together = aligned(64 * lines * len(rows)).reshape(len(rows), -1)
+    together[:, : rows[0].size] = rows
+    return together
+
+
 def product(lib, weights, quantized):
     """int32 products of rows (m, K) with weights (<= nr, K), by the tile of m rows."""
     m, k = quantized.shape
     nr = lib.path.nr
     panel = packed_panel(lib, weights)
-    rows = [row_of(lib, q) for q in quantized]
+    rows = side_by_side([row_of(lib, q) for q in quantized])
     acc = np.full((m, nr + 3), 77, dtype=np.int32)
-    kernel = lib.of("gemm", m)
-    kernel(size(k), pointers(rows), pointer(panel), pointer(acc), size(acc.shape[1]))
+    lib.multiply(k, rows, panel, acc)
     assert (acc[:, nr:] == 77).all()
     return acc[:, : len(weights)]
 
@@ -230,7 +249,7 @@ def test_missing_channels_are_zero(lib):
     panel = packed_panel(lib, rng.integers(-128, 128, (3, 33)).astype(np.int8))
     row = row_of(lib, random_rows(rng, 1, 33)[0])
     acc = np.full(lib.path.nr, 77, dtype=np.int32)
-    lib.of("gemm", 1)(size(33), pointers([row]), pointer(panel), pointer(acc), size(lib.path.nr))
+    lib.multiply(33, [row], panel, acc)
     np.testing.assert_array_equal(acc[3:], 0)
 
 
@@ -428,8 +447,7 @@ def test_exact_int8_instructions_are_in_the_code(lib):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     for rows in range(1, lib.path.mr + 1):
-        name = lib.path.names["gemm"].format(rows)
-        body = done.stdout.split(f"<moe_{name}__{lib.path.isa}>:")[1].split("\n\n")[0]
-        assert lib.path.instructions <= set(re.findall(r"\bvp\w+", body))
+        body = done.stdout.split(f"<moe_{lib.path.gemm(rows)}__")[1].split("\n\n")[0]
+        assert lib.path.instructions & set(re.findall(r"\b[tv]d?p\w+", body))
         if lib.path.isa != "avx2":  # all accumulators stay in registers
             assert not re.findall(r"vmovdq\w+ .*,-?0x\w+\(%r[sb]p\)", body)

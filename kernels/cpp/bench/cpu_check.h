@@ -1,11 +1,15 @@
 // Whether this CPU, and the kernel on it, can run an instruction-set path.
 //
-// Source: CPUID leaves 1, 7 and 0x80000001 and XCR0, Intel SDM volume 2A (CPUID) and volume 1,
-// chapter 13 (XSAVE); the feature list is the x86-64-v3 level of the x86-64 psABI. Asked here and
-// not of __builtin_cpu_supports, which answers no in some compilers' runtimes.
+// Source: CPUID leaves 1, 7 (0 and 1) and 0x80000001 and XCR0, Intel SDM volume 2A (CPUID) and volume 1,
+// chapter 13 (XSAVE); the feature lists are the levels x86-64-v3 and v4 of the x86-64 psABI. Asked
+// here and not of __builtin_cpu_supports, which answers no in some compilers' runtimes.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <string>
+
+#include "tile_permission.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -15,54 +19,100 @@ namespace bench {
 
 #if defined(__x86_64__)
 
-// Whether the kernel saves the 128-bit and 256-bit vector registers.
-inline bool kernel_saves_ymm() {
+struct CpuidBit {
+    const char *name;
+    unsigned int leaf, subleaf;
+    int reg; // 0 eax .. 3 edx
+    int bit;
+};
+
+constexpr CpuidBit kLevel3[] = {
+    {"osxsave", 1, 0, 2, 27}, {"avx", 1, 0, 2, 28},  {"fma", 1, 0, 2, 12},
+    {"f16c", 1, 0, 2, 29},    {"movbe", 1, 0, 2, 22}, {"avx2", 7, 0, 1, 5},
+    {"bmi1", 7, 0, 1, 3},     {"bmi2", 7, 0, 1, 8},   {"abm", 0x80000001u, 0, 2, 5}};
+constexpr CpuidBit kAvxVnni[] = {{"avx_vnni", 7, 1, 0, 4}};
+constexpr CpuidBit kAvx512Vnni[] = {
+    {"avx512f", 7, 0, 1, 16},  {"avx512bw", 7, 0, 1, 30}, {"avx512cd", 7, 0, 1, 28},
+    {"avx512dq", 7, 0, 1, 17}, {"avx512vl", 7, 0, 1, 31}, {"avx512_vnni", 7, 0, 2, 11}};
+constexpr CpuidBit kAmxInt8[] = {{"amx_tile", 7, 0, 3, 24}, {"amx_int8", 7, 0, 3, 25}};
+
+// Parts of XCR0: registers that the kernel saves.
+constexpr unsigned int kYmm = 0x6, kZmm = 0xe6, kTiles = 0x60000;
+
+inline bool kernel_saves(unsigned int state) {
     unsigned int low = 0;
     unsigned int high = 0;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (low & 6u) == 6u;
+    return (low & state) == state;
 }
 
-// The first feature of x86-64-v3 that is missing; empty when all are there.
-inline std::string missing_of_x86_64_v3() {
-    unsigned int a = 0;
-    unsigned int b = 0;
-    unsigned int c = 0;
-    unsigned int d = 0;
-    unsigned int extended = 0;
-    unsigned int leaf7 = 0;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
-        leaf7 = b;
-    }
-    if (__get_cpuid(0x80000001u, &a, &b, &c, &d) != 0) {
-        extended = c;
-    }
-    __get_cpuid(1, &a, &b, &c, &d);
-    const struct {
-        const char *name;
-        bool present;
-    } features[] = {{"osxsave", (c >> 27 & 1u) != 0}, {"avx", (c >> 28 & 1u) != 0},
-                    {"fma", (c >> 12 & 1u) != 0},     {"f16c", (c >> 29 & 1u) != 0},
-                    {"movbe", (c >> 22 & 1u) != 0},   {"avx2", (leaf7 >> 5 & 1u) != 0},
-                    {"bmi1", (leaf7 >> 3 & 1u) != 0}, {"bmi2", (leaf7 >> 8 & 1u) != 0},
-                    {"abm", (extended >> 5 & 1u) != 0}};
-    for (const auto &feature : features) {
-        if (!feature.present) {
+// The first feature that is missing; empty when all are there.
+template <std::size_t N> std::string first_missing(const CpuidBit (&features)[N]) {
+    for (const CpuidBit &feature : features) {
+        unsigned int r[4] = {};
+        const int known =
+            __get_cpuid_count(feature.leaf, feature.subleaf, &r[0], &r[1], &r[2], &r[3]);
+        if (known == 0 || (r[feature.reg] >> feature.bit & 1u) == 0) {
             return feature.name;
         }
     }
-    return kernel_saves_ymm() ? "" : "256-bit registers saved by the kernel";
+    return "";
+}
+
+inline std::string missing_of_x86_64_v3() {
+    const std::string missing = first_missing(kLevel3);
+    if (!missing.empty()) {
+        return missing;
+    }
+    return kernel_saves(kYmm) ? "" : "256-bit registers saved by the kernel";
+}
+
+inline std::string missing_of_avx512_vnni() {
+    const std::string missing = first_missing(kAvx512Vnni);
+    if (!missing.empty()) {
+        return missing;
+    }
+    return kernel_saves(kZmm) ? "" : "512-bit registers saved by the kernel";
+}
+
+inline std::string missing_of_amx_int8() {
+    const std::string missing = first_missing(kAmxInt8);
+    if (!missing.empty()) {
+        return missing;
+    }
+    if (!kernel_saves(kTiles)) {
+        return "tiles saved by the kernel";
+    }
+    const int refusal = moe::request_tiles();
+    return refusal == 0 ? ""
+                        : std::string("tiles, which the system refuses (" MOE_TILE_REQUEST ": ") +
+                              std::strerror(refusal) + ")";
+}
+
+// The paths after avx2 need what those before them need.
+inline std::string missing_of_x86_path(const std::string &isa) {
+    std::string missing = missing_of_x86_64_v3();
+    if (missing.empty() && isa == "avx_vnni") {
+        missing = first_missing(kAvxVnni);
+    }
+    if (missing.empty() && (isa == "avx512_vnni" || isa == "amx_int8")) {
+        missing = missing_of_avx512_vnni();
+    }
+    if (missing.empty() && isa == "amx_int8") {
+        missing = missing_of_amx_int8();
+    }
+    return missing;
 }
 
 #endif
 
 // The first feature that is missing for the path; empty when it can run.
 inline std::string missing_feature(const std::string &isa) {
-    if (isa != "avx2") {
+    if (isa == "portable" || isa == "native") {
         return "";
     }
 #if defined(__x86_64__)
-    return missing_of_x86_64_v3();
+    return missing_of_x86_path(isa);
 #else
     return "an x86_64 CPU";
 #endif

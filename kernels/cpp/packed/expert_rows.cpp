@@ -19,10 +19,11 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
                     ExpertScratch &scratch, PhaseTimers &timers, int32_t thread) {
     const ExpertShape &shape = weights.shape;
     timers.enter(thread, MOE_PHASE_GATE_UP);
+    const void *const *x = scratch.tiles.prepare(mk, shape.d_model, rows.x + begin, count);
     for (std::size_t p = 0; p < shape.gate_up_panels; ++p) {
         for (std::size_t m = 0; m < count; m += mk.mr) {
             mk.gemm[std::min(mk.mr, count - m) - 1](
-                shape.d_model, rows.x + begin + m, weights.gate_up_panel(expert, p),
+                shape.d_model, x + m, weights.gate_up_panel(expert, p),
                 scratch.acc.data() + m * scratch.acc_stride + p * mk.nr, scratch.acc_stride);
         }
     }
@@ -39,11 +40,12 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
     }
 
     timers.enter(thread, MOE_PHASE_DOWN);
+    const void *const *h = scratch.tiles.prepare(mk, shape.d_ff, h_rows, count);
     // Tile by tile, so that the stores to `out`, which miss the caches, drain behind the products.
     for (std::size_t p = 0; p < shape.down_panels; ++p) {
         for (std::size_t m = 0; m < count; m += mk.mr) {
             const std::size_t mr = std::min(mk.mr, count - m);
-            mk.gemm[mr - 1](shape.d_ff, h_rows + m, weights.down_panel(expert, p),
+            mk.gemm[mr - 1](shape.d_ff, h + m, weights.down_panel(expert, p),
                             scratch.acc.data(), mk.nr);
             mk.dequantize(mr, mk.nr, scratch.acc.data(), mk.nr, weights.down_scales(expert),
                           scratch.h_scale + m, p * mk.nr, rows.out + begin + m);
@@ -56,15 +58,19 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
 ExpertScratch::ExpertScratch(const moe_microkernels &mk, const ExpertShape &shape)
     : h_row_bytes(mk.row_bytes(shape.d_ff)),
       acc_stride(2 * shape.h_padded), acc(kBlockRows * acc_stride),
-      h(shape.h_padded), h_row(kBlockRows * h_row_bytes), h_scale{} {}
+      h(shape.h_padded), h_row(kBlockRows * h_row_bytes), h_scale{},
+      tiles(mk, std::max(shape.d_model, shape.d_ff)) {}
 
 void ExpertScratch::zero() {
     acc.zero();
     h.zero();
     h_row.zero();
+    tiles.zero();
 }
 
-int64_t ExpertScratch::bytes() const { return acc.bytes() + h.bytes() + h_row.bytes(); }
+int64_t ExpertScratch::bytes() const {
+    return acc.bytes() + h.bytes() + h_row.bytes() + tiles.bytes();
+}
 
 void apply_expert(const moe_microkernels &mk, const PackedWeights &weights, std::size_t expert,
                   const ExpertRows &rows, ExpertScratch &scratch, PhaseTimers &timers,

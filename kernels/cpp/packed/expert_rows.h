@@ -5,11 +5,13 @@
 #include "../aligned_array.h"
 #include "../phase_timer.h"
 #include "packed_weights.h"
+#include "tile_rows.h"
 
 namespace moe {
 namespace packed {
 
 constexpr std::size_t kBlockRows = 32; // most rows of one expert at once
+static_assert(kBlockRows == MOE_MAX_MR, "a path with tiles sets them once per block");
 
 // Buffers of one thread.
 struct ExpertScratch {
@@ -23,6 +25,7 @@ struct ExpertScratch {
     AlignedArray<float> h;       // (h_padded)
     AlignedArray<uint8_t> h_row; // (kBlockRows, h_row_bytes)
     float h_scale[kBlockRows];
+    TileRows tiles;
 };
 
 // The rows an expert is applied to.

@@ -65,13 +65,14 @@ void FewTokens::run(int32_t thread, int32_t team, const BlockView &block, BlockL
     wait(thread, team);
     layer_.timers.enter(thread, MOE_PHASE_BUCKET);
     lane.buckets.fill(tokens.ids, tokens.count, tokens.count);
-    gate_up(lane, thread, team, block);
+    gate_up(lane, block_lane.expert.tiles, thread, team, block);
     wait(thread, team);
     layer_.timers.enter(thread, MOE_PHASE_ACTIVATION);
     const int64_t pairs = int64_t{tokens.count} * (layer_.w.top_k + layer_.w.has_shared);
     quantize(static_share(pairs, thread, team), team);
     wait(thread, team);
-    down(lane, thread, team, block);
+    down(lane, block_lane.expert.tiles, thread, team, block);
+    block_lane.expert.tiles.release(layer_.mk);
     combine_own(block_lane, thread, team, block);
     layer_.timers.leave(thread);
 }
@@ -87,7 +88,8 @@ int32_t FewTokens::rows_of(const Buckets &buckets, const Task &task, const Token
     return task.count;
 }
 
-void FewTokens::gate_up(Lane &lane, int32_t thread, int32_t team, const BlockView &block) {
+void FewTokens::gate_up(Lane &lane, TileRows &tiles, int32_t thread, int32_t team,
+                        const BlockView &block) {
     const moe_microkernels &mk = layer_.mk;
     const PackedWeights &packed = layer_.packed;
     const ExpertShape &shape = packed.shape;
@@ -115,10 +117,11 @@ void FewTokens::gate_up(Lane &lane, int32_t thread, int32_t team, const BlockVie
             x_scale[r] = block.x_scale[token];
         }
         layer_.timers.enter(thread, MOE_PHASE_GATE_UP);
+        const void *const *even = tiles.prepare(mk, shape.d_model, x, count);
         for (std::size_t p = first; p < last; ++p) {
             for (std::size_t m = 0; m < count; m += mk.mr) {
                 mk.gemm[std::min(mk.mr, count - m) - 1](
-                    shape.d_model, x + m, packed.gate_up_panel(expert, p),
+                    shape.d_model, even + m, packed.gate_up_panel(expert, p),
                     lane.acc.data() + m * stride + (p - first) * mk.nr, stride);
             }
         }
@@ -145,7 +148,8 @@ void FewTokens::quantize(Share pairs, int32_t team) {
 }
 
 // A thread's part of the output channels, of every expert, so that it can also combine them.
-void FewTokens::down(Lane &lane, int32_t thread, int32_t team, const BlockView &block) {
+void FewTokens::down(Lane &lane, TileRows &tiles, int32_t thread, int32_t team,
+                     const BlockView &block) {
     const moe_microkernels &mk = layer_.mk;
     const PackedWeights &packed = layer_.packed;
     const ExpertShape &shape = packed.shape;
@@ -164,10 +168,11 @@ void FewTokens::down(Lane &lane, int32_t thread, int32_t team, const BlockView &
             h_scale[r] = h_scale_[index(pairs[r])];
             out[r] = block.parts + index(pairs[r]) * shape.d_padded;
         }
+        const void *const *even = tiles.prepare(mk, shape.d_ff, h, count);
         for (std::size_t p = index(share.begin); p < index(share.end); ++p) {
             for (std::size_t m = 0; m < count; m += mk.mr) {
                 const std::size_t mr = std::min(mk.mr, count - m);
-                mk.gemm[mr - 1](shape.d_ff, h + m, packed.down_panel(expert, p), lane.tile.data(),
+                mk.gemm[mr - 1](shape.d_ff, even + m, packed.down_panel(expert, p), lane.tile.data(),
                                 mk.nr);
                 mk.dequantize(mr, mk.nr, lane.tile.data(), mk.nr, packed.down_scales(expert),
                               h_scale + m, p * mk.nr, out + m);

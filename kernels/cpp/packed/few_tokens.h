@@ -28,9 +28,10 @@ private:
     void wait(int32_t thread, int32_t team);
     int32_t rows_of(const Buckets &buckets, const Task &task, const Tokens &tokens,
                     int32_t *pairs) const;
-    void gate_up(Lane &lane, int32_t thread, int32_t team, const BlockView &block);
+    void gate_up(Lane &lane, TileRows &tiles, int32_t thread, int32_t team,
+                 const BlockView &block);
     void quantize(Share pairs, int32_t team);
-    void down(Lane &lane, int32_t thread, int32_t team, const BlockView &block);
+    void down(Lane &lane, TileRows &tiles, int32_t thread, int32_t team, const BlockView &block);
     void combine_own(BlockLane &block_lane, int32_t thread, int32_t team, const BlockView &block);
 
     const Layer &layer_;

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-enum { MOE_MAX_MR = 16 };
+enum { MOE_MAX_MR = 32 };
 
 // acc[m, 0..nr) = exact int32 products of rows[m] with a panel of K = kc weights per channel.
 typedef void (*moe_gemm_fn)(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
@@ -44,6 +44,14 @@ typedef struct moe_microkernels {
     // channels: nr pointers to k weights each, NULL for a channel of zeros.
     void (*pack_panel)(size_t k, const int8_t *const *channels, void *panel);
     moe_gemm_fn gemm[MOE_MAX_MR]; // gemm[m - 1] computes exactly m rows, 1 <= m <= mr
+
+    // From so many rows on, gemm computes in tile registers, which each thread has to set for the
+    // number of rows before the first product of such a number, and to release at the end of its part
+    // of a forward; their rows lie row_bytes(kc) apart. 0: a path without; the functions are NULL
+    // then. A path with has mr = MOE_MAX_MR.
+    size_t tile_rows;
+    void (*configure_tiles)(size_t mr);
+    void (*release_tiles)(void);
 
     // Largest |v|; n values.
     float (*absmax)(size_t n, const float *v);

@@ -3,11 +3,16 @@
 #pragma once
 
 #include "microkernels.h"
+#include "moe_prof.h"
 
 namespace moe {
 namespace packed {
 
 const moe_microkernels &path_microkernels();
+
+// Where the path had to give up its own microkernels for another's: that path's name to isa, the
+// reason to note. Else nothing.
+void describe_fallback(moe_info *info);
 
 } // namespace packed
 } // namespace moe

@@ -10,14 +10,13 @@
 #define MOE_KNOWS_AMX 1
 #endif
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "tile_permission.h"
 
 namespace moe::probes {
 namespace {
@@ -170,16 +169,13 @@ constexpr uint64_t kTileState = 0x60000;
 
 bool has_avx_vnni(char *reason, size_t size) { return has(kAvxVnni, kYmmState, reason, size); }
 
-// Tiles need the system's permission, once per process.
-// Source: Linux, Documentation/arch/x86/xstate.rst.
 bool has_amx(char *reason, size_t size) {
-    constexpr long kRequestPermission = 0x1023, kTileData = 18;
     if (!has(kAmxInt8, kTileState, reason, size)) {
         return false;
     }
-    if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) != 0) {
-        std::snprintf(reason, size, "arch_prctl(ARCH_REQ_XCOMP_PERM, 18): %s",
-                      std::strerror(errno));
+    const int refusal = request_tiles();
+    if (refusal != 0) {
+        std::snprintf(reason, size, MOE_TILE_REQUEST ": %s", std::strerror(refusal));
         return false;
     }
     return true;

@@ -4,9 +4,9 @@
 // sizes, the number of tokens, the threads and what a region of theirs costs. No path changes a
 // value: the same bits come out with any number of threads.
 #include <algorithm>
-#include <cstdio>
 #include <vector>
 
+#include "packed/describe.h"
 #include "packed/dispatch_table.h"
 #include "packed/expert_owners.h"
 #include "packed/few_tokens.h"
@@ -66,12 +66,7 @@ public:
     }
 
     void describe(moe_info *info) const override {
-        const bool one = max_tokens == 1; // then no other tile can run
-        std::snprintf(info->microkernel, sizeof info->microkernel, "%s",
-                      one ? mk_.gemm_one_name : mk_.gemm_name);
-        info->mr = one ? 1 : static_cast<int32_t>(mk_.mr);
-        info->nr = static_cast<int32_t>(mk_.nr);
-        info->kr = static_cast<int32_t>(mk_.kr);
+        describe_microkernels(mk_, max_tokens, info);
         info->weight_bytes = packed_.bytes() + candidates_.bytes();
         info->workspace_bytes = buffers_.bytes() + single_.bytes() + few_.bytes() + ids.bytes() +
                                 gates.bytes() + lanes_.front().bytes() * threads;
@@ -146,6 +141,7 @@ private:
         for (int32_t i = 0; i < buckets.task_count(); ++i) {
             apply_task(layer_, block, buckets, buckets.task(i), lane, thread);
         }
+        lane.expert.tiles.release(mk_);
         combine(layer_, block, all, {0, weights.d_model}, lane, thread);
         timers.leave(thread);
     }
@@ -166,6 +162,7 @@ private:
         for (int32_t i = owners_.take(thread); i >= 0; i = owners_.take(thread)) {
             apply_task(layer_, block, buckets, buckets.task(i), lane, thread);
         }
+        lane.expert.tiles.release(mk_);
         wait(thread);
         combine(layer_, block, share, {0, weights.d_model}, lane, thread);
         timers.leave(thread);

@@ -5,9 +5,9 @@
 // combine (by token). One parallel region with three barriers.
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <vector>
 
+#include "packed/describe.h"
 #include "packed/path.h"
 #include "packed/single_token.h"
 #include "packed/slices.h"
@@ -54,12 +54,7 @@ public:
     }
 
     void describe(moe_info *info) const override {
-        const bool one = max_tokens == 1; // then no other tile can run
-        std::snprintf(info->microkernel, sizeof info->microkernel, "%s",
-                      one ? mk_.gemm_one_name : mk_.gemm_name);
-        info->mr = one ? 1 : static_cast<int32_t>(mk_.mr);
-        info->nr = static_cast<int32_t>(mk_.nr);
-        info->kr = static_cast<int32_t>(mk_.kr);
+        describe_microkernels(mk_, max_tokens, info);
         info->weight_bytes = packed_.bytes() + candidates_.bytes();
         info->workspace_bytes = buffers_.bytes() + buckets_.bytes() + single_.bytes() +
                                 ids.bytes() + gates.bytes() + lanes_.front().bytes() * threads;
@@ -85,6 +80,7 @@ private:
         for (int32_t i = take_task(); i < tasks; i = take_task()) {
             apply_task(layer_, block, buckets_, buckets_.task(i), lane, thread);
         }
+        lane.expert.tiles.release(mk_);
         wait(thread, team);
         combine(layer_, block, share, {0, weights.d_model}, lane, thread);
         timers.leave(thread);

@@ -49,5 +49,7 @@ constexpr moe_microkernels kTable = make_table();
 
 const moe_microkernels &path_microkernels() { return kTable; }
 
+void describe_fallback(moe_info *) {}
+
 } // namespace packed
 } // namespace moe

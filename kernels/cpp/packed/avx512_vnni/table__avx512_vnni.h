@@ -1,7 +1,9 @@
-// The AVX-512-VNNI path's row of the table of microkernels. What has no int8 product in it is the
-// AVX2 path's, compiled for this one: the fp32 router, which many tokens hardly use.
+// The AVX-512-VNNI path's row of the table of microkernels, from which the AMX path's starts. What has
+// no int8 product in it is the AVX2 path's, compiled for this one: the fp32 router, which many tokens
+// hardly use.
+#pragma once
+
 #include "../avx2/rows__avx2.h"
-#include "../path.h"
 #include "candidates__avx512_vnni.h"
 #include "rows__avx512_vnni.h"
 
@@ -9,22 +11,22 @@ namespace moe {
 namespace packed {
 namespace {
 
-size_t row_bytes(size_t k) { return moe_vnni_round_up(k, MOE_VNNI_ROW_STEP); }
+inline size_t vnni_row_bytes(size_t k) { return moe_vnni_round_up(k, MOE_VNNI_ROW_STEP); }
 
-size_t panel_bytes(size_t k) {
+inline size_t vnni_panel_bytes(size_t k) {
     const size_t weights = moe_vnni_round_up(k, MOE_VNNI_KR) * MOE_VNNI_NR;
     return MOE_VNNI_CORRECTION_BYTES + weights;
 }
 
-constexpr moe_microkernels make_table() {
+constexpr moe_microkernels make_vnni_table() {
     moe_microkernels table{};
     table.gemm_name = "qu8s8_gemm_8x32c4__avx512_vnni";
     table.gemm_one_name = "qu8s8_gemm_1x32c4__avx512_vnni";
     table.mr = 8;
     table.nr = MOE_VNNI_NR;
     table.kr = MOE_VNNI_KR;
-    table.row_bytes = row_bytes;
-    table.panel_bytes = panel_bytes;
+    table.row_bytes = vnni_row_bytes;
+    table.panel_bytes = vnni_panel_bytes;
     table.pack_panel = moe_qs8_pack_32c4__avx512_vnni;
     table.gemm[0] = moe_qu8s8_gemm_1x32c4__avx512_vnni;
     table.gemm[1] = moe_qu8s8_gemm_2x32c4__avx512_vnni;
@@ -51,11 +53,8 @@ constexpr moe_microkernels make_table() {
     return table;
 }
 
-constexpr moe_microkernels kTable = make_table();
+constexpr moe_microkernels kVnniMicrokernels = make_vnni_table();
 
 } // namespace
-
-const moe_microkernels &path_microkernels() { return kTable; }
-
 } // namespace packed
 } // namespace moe

@@ -1,0 +1,223 @@
+"""The AMX path's tile kernels: their C++ with a model of the tile instructions, and their machine code.
+
+The model (tests/emulation/amx_shim.h) checks what the instructions check and runs on any CPU, so that
+layouts, strides, numbers of rows and sums are tested everywhere. What a compiler may spoil is looked
+for in the disassembly. Where a CPU has tiles, test_packed_microkernels.py runs the same kernels on it.
+"""
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from moe_prof.kernels.compiler import find_compiler
+from tests.kernels.isa_kernels import PACKED, PATHS
+
+EMULATION = os.path.join(os.path.dirname(__file__), "..", "emulation")
+AMX = next(path for path in PATHS if path.isa == "amx_int8")
+FLAGS = ("-std=c++17", "-ffp-contract=off", "-fPIC", "-shared")
+SHIM = ("-O2", '-DMOE_AMX_SHIM="amx_shim.h"', f"-I{EMULATION}", "-DMOE_CHECK_MICROKERNELS")
+KERNELS = [file for file in sorted((PACKED / "amx_int8").glob("*.cpp")) if "table" not in file.name]
+NR, LEAST, MOST, K_BLOCK, LINE = 32, 3, 32, 64, 64
+
+
+def compile_library(folder, flags):
+    """The tile kernels alone, as a shared library."""
+    out = folder / "libtiles.so"
+    argv = [*find_compiler().argv, *FLAGS, *flags, "-o", str(out), *map(str, KERNELS)]
+    subprocess.run(argv, check=True, capture_output=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The file of the kernels with the model instead of tiles; nothing in it needs this CPU's best."""
+    return compile_library(tmp_path_factory.mktemp("tiles"), SHIM)
+
+
+@pytest.fixture(scope="module")
+def tiles(library):
+    """The kernels with the model."""
+    return ctypes.CDLL(str(library))
+
+
+def gemm_name(m):
+    """The kernel of m rows."""
+    return f"moe_qu8s8_gemm_{m if m <= 16 else 32}x32c64__amx_int8"
+
+
+def pointer(array):
+    """The address of an array's first element."""
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def aligned(byte_count):
+    """Bytes that start on a line, filled with a pattern that no kernel may rely on."""
+    raw = np.full(byte_count + LINE, 0xA5, dtype=np.uint8)
+    start = -raw.ctypes.data % LINE
+    return raw[start : start + byte_count]
+
+
+def blocks(k):
+    """Blocks of 64 k."""
+    return -(-k // K_BLOCK)
+
+
+def packed(tiles, weights):
+    """weights: (<= 32, K) int8; the panel's bytes."""
+    k = weights.shape[1]
+    panel = aligned(4 * NR + blocks(k) * K_BLOCK * NR)
+    addresses = [row.ctypes.data for row in weights] + [None] * (NR - len(weights))
+    channels = (ctypes.c_void_p * NR)(*addresses)
+    tiles.moe_qs8_pack_32c64__amx_int8(ctypes.c_size_t(k), channels, pointer(panel))
+    return panel
+
+
+def product(tiles, weights, q, stride_lines=None):
+    """int32 products of rows (m, K) of -127..127 with weights (<= 32, K)."""
+    m, k = q.shape
+    stride = LINE * (stride_lines or blocks(k) | 1)
+    rows = aligned(m * stride).reshape(m, stride)
+    rows[:, : blocks(k) * K_BLOCK] = 128
+    rows[:, :k] = (q.astype(np.int16) + 128).astype(np.uint8)
+    addresses = (ctypes.c_void_p * m)(*[row.ctypes.data for row in rows])
+    acc = np.full((m + 1, NR + 3), 77, dtype=np.int32)
+    panel = packed(tiles, weights)
+    tiles.moe_configure_tiles__amx_int8(ctypes.c_size_t(m))
+    getattr(tiles, gemm_name(m))(
+        ctypes.c_size_t(k), addresses, pointer(panel), pointer(acc), ctypes.c_size_t(NR + 3)
+    )
+    tiles.moe_release_tiles__amx_int8()
+    assert (acc[m] == 77).all()
+    assert (acc[:, NR:] == 77).all()
+    return acc[:m, : len(weights)]
+
+
+def expected(weights, q):
+    """The same in int64."""
+    return q.astype(np.int64) @ weights.T.astype(np.int64)
+
+
+@pytest.mark.parametrize("k", [1, 3, 63, 64, 65, 128, 129, 257])
+def test_product_is_exact_for_every_number_of_rows(tiles, k):
+    """Random weights of the whole int8 range against random rows, odd and even blocks of k."""
+    rng = np.random.default_rng(k)
+    weights = rng.integers(-128, 128, (NR, k)).astype(np.int8)
+    for m in range(LEAST, MOST + 1):
+        q = rng.integers(-127, 128, (m, k)).astype(np.int8)
+        np.testing.assert_array_equal(product(tiles, weights, q), expected(weights, q))
+
+
+@pytest.mark.parametrize("weight", [-128, -127, -1, 0, 127])
+@pytest.mark.parametrize("value", [-127, 127, "alternating"])
+def test_product_does_not_saturate(tiles, weight, value):
+    """Constant weights against rows of +-127."""
+    weights = np.full((NR, 512), weight, dtype=np.int8)
+    for m in (3, 16, 17, 32):
+        q = np.full((m, 512), 127 if value == "alternating" else value, dtype=np.int8)
+        if value == "alternating":
+            q[:, ::2] = -127
+        np.testing.assert_array_equal(product(tiles, weights, q), expected(weights, q))
+
+
+@pytest.mark.parametrize(("m", "value"), [(3, -127), (3, 127), (17, 127)])
+def test_longest_product_stays_exact(tiles, m, value):
+    """K = 132104, whose sums of unsigned activations wrap on the way, at the worst case."""
+    k = (2**31 - 1) // (127 * 128)
+    weights = np.full((2, k), -128, dtype=np.int8)
+    q = np.full((m, k), value, dtype=np.int8)
+    np.testing.assert_array_equal(product(tiles, weights, q), value * -128 * k)
+
+
+def test_missing_channels_are_zero(tiles):
+    """Channels beyond the matrix give products of zero."""
+    rng = np.random.default_rng(5)
+    weights = np.zeros((NR, 70), dtype=np.int8)
+    weights[:3] = rng.integers(-128, 128, (3, 70))
+    q = rng.integers(-127, 128, (20, 70)).astype(np.int8)
+    np.testing.assert_array_equal(packed(tiles, weights), packed(tiles, weights[:3]))
+    assert not product(tiles, weights, q)[:, 3:].any()
+
+
+@pytest.mark.parametrize("stride_lines", [2, 9])
+def test_rows_at_any_distance(tiles, stride_lines):
+    """The rows' distance is taken from their addresses."""
+    rng = np.random.default_rng(2)
+    weights = rng.integers(-128, 128, (NR, 100)).astype(np.int8)
+    for m in (5, 19):
+        q = rng.integers(-127, 128, (m, 100)).astype(np.int8)
+        found = product(tiles, weights, q, stride_lines)
+        np.testing.assert_array_equal(found, expected(weights, q))
+
+
+@pytest.mark.parametrize(("rows", "code"), [(0, -signal.SIGABRT), (3, 0)])
+def test_tiles_must_be_set_first(library, rows, code):
+    """The model ends a process that multiplies without having set its tiles."""
+    calls = f"""
+import ctypes
+tiles = ctypes.CDLL({str(library)!r})
+if {rows}:
+    tiles.moe_configure_tiles__amx_int8(ctypes.c_size_t({rows}))
+memory = ctypes.create_string_buffer(1 << 16)
+start = ctypes.addressof(memory) + 63 & -64
+rows = (ctypes.c_void_p * 3)(*[start + 8192 + 64 * m for m in range(3)])
+tiles.moe_qu8s8_gemm_3x32c64__amx_int8(
+    ctypes.c_size_t(64), rows, ctypes.c_void_p(start), ctypes.c_void_p(start + 16384),
+    ctypes.c_size_t(32))
+"""
+    argv = [sys.executable, "-c", calls]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert ("without configuration" in done.stderr) == (code != 0)
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    """Lines of each function of the kernels as they are built for a CPU with tiles."""
+    compiler, objdump = find_compiler(), shutil.which("objdump")
+    if objdump is None:
+        pytest.skip("objdump is not installed (binutils)")
+    if compiler.is_zig:
+        pytest.skip("flags of another kind")
+    file = compile_library(tmp_path_factory.mktemp("code"), ("-O3", *AMX.flags))
+    argv = [objdump, "-d", "--no-show-raw-insn", str(file)]
+    text = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"<(moe_\w+)>:\n(.*?)\n\n", text + "\n\n", re.DOTALL)
+    return {name: [line.split("\t")[-1] for line in body.splitlines()] for name, body in found}
+
+
+def test_configuration_is_stored_before_it_is_read(code):
+    """GCC 12 takes ldtilecfg for a read of eight bytes: without a barrier it drops the other stores."""
+    lines = code["moe_configure_tiles__amx_int8"]
+    load = next(i for i, line in enumerate(lines) if line.startswith("ldtilecfg"))
+    start = int(re.search(r"(-?0x[0-9a-f]+)\(", lines[load])[1], 16)
+    stores = [line for line in lines[:load] if re.search(r",-?0x[0-9a-f]+\(%r[sb]p\)", line)]
+    offsets = [int(re.search(r",(-?0x[0-9a-f]+)\(", line)[1], 16) - start for line in stores]
+    assert any(16 <= offset < 32 for offset in offsets), "column bytes"
+    assert any(48 <= offset < 56 for offset in offsets), "rows"
+    assert not any(re.search(r",-?0x[0-9a-f]+\(%r[sb]p\)", line) for line in lines[load:])
+
+
+@pytest.mark.parametrize(("m", "in_loop"), [(3, 4), (16, 4), (32, 4)])
+def test_loop_holds_its_products_and_no_spills(code, m, in_loop):
+    """Four products per turn of the loop, and no vector register goes through memory in it."""
+    lines = code[gemm_name(m)]
+    first = next(i for i, line in enumerate(lines) if line.startswith("tdpbusd"))
+    last = next(i for i in range(first, len(lines)) if lines[i].startswith("j"))
+    loop = lines[first : last + 1]
+    assert sum(line.startswith("tdpbusd") for line in loop) == in_loop
+    assert not [line for line in loop if line.startswith(("vmov", "tilestored"))]
+    assert len(loop) <= 20
+
+
+def test_least_number_of_rows():
+    """Here, in the table of paths and in the kernels it is the same."""
+    text = (PACKED / "amx_int8" / "rows__amx_int8.h").read_text()
+    stated = int(re.search(r"#define MOE_AMX_LEAST_ROWS (\d+)", text)[1])
+    assert stated == LEAST == AMX.least_tile_rows
