@@ -44,6 +44,8 @@ class VariantSpec:
     next_step: str
 
 
+_PACKED_ISAS = ("amx_int8", "avx512_vnni", "avx_vnni", "avx2")
+
 VARIANTS: tuple[VariantSpec, ...] = (
     VariantSpec(
         "scalar", "c++", ("portable",), "reference", 1e-3, 5e-3, False, True,
@@ -76,12 +78,12 @@ VARIANTS: tuple[VariantSpec, ...] = (
         "pack the weights for int8 dot-product instructions (packed)",
     ),
     VariantSpec(
-        "packed", "c++", ("amx_int8", "avx512_vnni", "avx_vnni", "avx2"), "free", 1e-3, 5e-3, True, False,
+        "packed", "c++", _PACKED_ISAS, "free", 1e-3, 5e-3, True, False,
         "weights packed at prepare, exact int8 microkernels, several tokens per weight load",
         "choose the path by shape and keep an expert's weights on one core (dispatched)",
     ),
     VariantSpec(
-        "dispatched", "c++", ("amx_int8", "avx512_vnni", "avx_vnni", "avx2"), "free", 1e-3, 5e-3, True, False,
+        "dispatched", "c++", _PACKED_ISAS, "free", 1e-3, 5e-3, True, False,
         "packed kernels on the path that was measured best for the shape and the threads",
         "measure the thresholds on the machine at hand",
     ),

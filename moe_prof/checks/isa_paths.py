@@ -17,6 +17,7 @@ from moe_prof.kernels.table import VARIANTS
 from moe_prof.measure.ceilings import ProbeLibrary
 
 _PROBE_BATCH_S = 1e-4
+_TILES_REMEDY = "needs Linux 5.16 or later, in a container also a profile that allows arch_prctl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def _refusal(path: PathFacts, context: Context) -> Availability | None:
         return None if path.name not in BUILT_PATHS else unusable("the C++ kernels do not build")
     if path.name in BUILT_PATHS and path.name not in context.build.isas:
         reason = context.build.unusable.get(path.name, "not part of this build")
-        return unusable(reason, "use a newer compiler (set CXX)" if "flags" in reason else "")
+        return unusable(reason, _build_remedy(reason))
     if not path.probe:
         return None
     try:
@@ -104,8 +105,15 @@ def _refusal(path: PathFacts, context: Context) -> Availability | None:
         return None
     remedy = _lacking_remedy(context)
     if path.name == "amx_int8":
-        remedy = "needs Linux 5.16 or later, in a container also a profile that allows arch_prctl"
+        remedy = _TILES_REMEDY
     return unusable(rate.reason, remedy)
+
+
+def _build_remedy(reason: str) -> str:
+    """What helps where the build could not use a path."""
+    if "arch_prctl" in reason:
+        return _TILES_REMEDY
+    return "use a newer compiler (set CXX)" if "flags" in reason else ""
 
 
 def _lacking_remedy(context: Context) -> str:

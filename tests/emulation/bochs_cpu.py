@@ -2,12 +2,12 @@
 
 The CPU is Bochs's Sapphire Rapids in the package bochscpu-python. Guest and host share their
 addresses: every GiB in which this process has memory is one large page of the guest's tables, and
-its pages are lent when they are first touched. So a function of a library that ``ctypes`` has loaded
+its pages are lent when they are first touched. So a function of a library that ctypes has loaded
 runs on the very arrays that a native call would get. Only what is freestanding can run: no system
 calls, no thread-local storage. The emulator has no tiles.
 
-Sources: System V AMD64 ABI (registers of a call), Intel SDM volume 3A, chapter 4 (page tables), and
-the package's own stubs. The wheel's model lacks VNNI; its exported C symbols change the model, which
+Sources: System V AMD64 ABI (registers of a call), Intel SDM volume 3A, chapter 4 (page tables), the
+package's own stubs. The wheel's model lacks VNNI; its exported C symbols change the model, which
 ties this file to the version below.
 """
 
@@ -77,8 +77,8 @@ def load(folder: Path):
         subprocess.run(argv, check=True, capture_output=True)
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
     import bochscpu  # noqa: PLC0415  # only now can it be loaded
-    import bochscpu.cpu
-    import bochscpu.memory
+    import bochscpu.cpu  # noqa: PLC0415
+    import bochscpu.memory  # noqa: PLC0415
     from bochscpu import _bochscpu  # noqa: PLC0415
 
     symbols = ctypes.CDLL(_bochscpu.__file__)
@@ -116,12 +116,12 @@ class Cpu:
         self._kept.append(stack)
         self._stack = ctypes.addressof(ctypes.c_char.from_buffer(stack))
 
-    def function(self, native, floats: bool):
-        """The same function as a ctypes one, run here; floats: it returns one, else an integer."""
+    def function(self, native):
+        """The same as a ctypes function that returns an integer or a float, but run here."""
         address = ctypes.cast(native, ctypes.c_void_p).value
 
         def call(*arguments):
-            return self._call(address, arguments, floats)
+            return self._call(address, arguments, native.restype)
 
         return call
 
@@ -169,7 +169,7 @@ class Cpu:
             self._session.stop()
         self._bochs.memory.page_insert(physical & -_PAGE, address & -_PAGE)
 
-    def _call(self, address: int, arguments, floats: bool):
+    def _call(self, address: int, arguments, result_type):
         self._read_memory_map()
         self._wild = self._fault = None
         self._session.cpu.state = self._state(address, arguments)
@@ -181,9 +181,9 @@ class Cpu:
         if self._fault is None or self._fault[1] != _END_OF_CALL + 1:
             raise EmulationError(f"exception (vector, instruction): {self._fault}")
         state = self._session.cpu.state
-        if floats:
+        if result_type is ctypes.c_float:
             return struct.unpack("<f", struct.pack("<I", state.zmm[0].q[0] & 0xFFFFFFFF))[0]
-        return ctypes.c_int64(state.rax).value
+        return result_type(state.rax).value
 
     def _on_exception(self, session, cpu, vector: int, code: int) -> None:
         del cpu, code

@@ -1,8 +1,9 @@
-"""The AMX path's tile kernels: their C++ with a model of the tile instructions, and their machine code.
+"""The AMX path's tile kernels: their C++ with a model of the tiles, and their machine code.
 
-The model (tests/emulation/amx_shim.h) checks what the instructions check and runs on any CPU, so that
-layouts, strides, numbers of rows and sums are tested everywhere. What a compiler may spoil is looked
-for in the disassembly. Where a CPU has tiles, test_packed_microkernels.py runs the same kernels on it.
+The model (tests/emulation/amx_shim.h) checks what the instructions check and runs on any CPU, so
+that layouts, strides, numbers of rows and sums are tested everywhere. What a compiler may spoil is
+looked for in the disassembly. test_packed_microkernels.py runs the same kernels natively where a
+CPU has tiles.
 """
 
 import ctypes
@@ -37,7 +38,7 @@ def compile_library(folder, flags):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """The file of the kernels with the model instead of tiles; nothing in it needs this CPU's best."""
+    """The kernels with the model instead of tiles, compiled for any CPU."""
     return compile_library(tmp_path_factory.mktemp("tiles"), SHIM)
 
 
@@ -193,7 +194,7 @@ def code(tmp_path_factory):
 
 
 def test_configuration_is_stored_before_it_is_read(code):
-    """GCC 12 takes ldtilecfg for a read of eight bytes: without a barrier it drops the other stores."""
+    """GCC 12 takes ldtilecfg for a read of eight bytes and may drop the other stores."""
     lines = code["moe_configure_tiles__amx_int8"]
     load = next(i for i, line in enumerate(lines) if line.startswith("ldtilecfg"))
     start = int(re.search(r"(-?0x[0-9a-f]+)\(", lines[load])[1], 16)

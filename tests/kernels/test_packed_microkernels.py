@@ -5,7 +5,6 @@ the paths that few CPUs have.
 """
 
 import ctypes
-import functools
 import re
 import shutil
 import subprocess
@@ -45,7 +44,7 @@ class Kernels:
             if name == "f32_find_above":
                 function.restype = ctypes.c_size_t
             if self._cpu is not None:
-                return self._cpu.function(function, name in FLOATS)
+                return self._cpu.function(function)
             return function
         raise AssertionError(f"{self.path.isa} has no kernel {name}")
 
@@ -78,13 +77,16 @@ def emulated_cpu(tmp_path_factory):
 def compiled(tmp_path_factory):
     """A function that compiles a path's kernels, each path once."""
 
-    @functools.cache
+    done = {}
+
     def compile_path(path):
+        if path.isa in done:
+            return done[path.isa]
         out = tmp_path_factory.mktemp("microkernels") / f"lib{path.isa}.so"
         sources = map(str, path.sources())
         argv = [*find_compiler().argv, *FLAGS, *path.flags, "-o", str(out), *sources]
         subprocess.run(argv, check=True, capture_output=True)
-        return out
+        return done.setdefault(path.isa, out)
 
     return compile_path
 
@@ -159,7 +161,7 @@ def row_of(lib, q):
 
 
 def side_by_side(rows):
-    """Rows of bytes at equal distances of an odd number of lines, as kernels with tiles want them."""
+    """Rows of bytes an odd number of lines apart, as kernels with tiles want them."""
     lines = -(-rows[0].size // 64) | 1
     together = aligned(64 * lines * len(rows)).reshape(len(rows), -1)
     together[:, : rows[0].size] = rows

@@ -13,6 +13,10 @@ from moe_prof.measure.ceilings import Rate
 from tests.moe_prof.checks.contexts import BUILD, context
 
 UNUSED = "the instructions run here; no built-in variant uses them yet"
+USED = "used by packed, dispatched"
+AVX512 = "avx512f, avx512bw, avx512cd, avx512dq, avx512vl, avx512_vnni"
+PERMISSION = "arch_prctl(ARCH_REQ_XCOMP_PERM, 18): Permission denied"
+BUILT_WITH_TILES = dataclasses.replace(BUILD, isas=("native", "amx_int8", "avx_vnni", "avx2"))
 BY_NAME = {path.name: path for path in isa_paths.PATHS}
 
 
@@ -42,10 +46,11 @@ def willing_probes(monkeypatch):
 @pytest.mark.parametrize(
     ("tree", "name", "usable", "reason"),
     [
-        ("amx-vm", "amx_int8", True, UNUSED),
+        ("amx-vm", "amx_int8", True, USED),
+        ("amx-vm", "avx_vnni", True, USED),
         ("amx-vm", "rvv", False, "needs riscv64, this is x86_64"),
         ("zen3-vm", "avx_vnni", False, "this CPU does not show avx_vnni"),
-        ("zen3-vm", "amx_int8", False, "this CPU does not show amx_tile, amx_int8"),
+        ("zen3-vm", "amx_int8", False, f"this CPU does not show {AVX512}, amx_tile, amx_int8"),
         ("neoverse-v1", "avx2", False, "needs x86_64, this is aarch64"),
         ("neoverse-v1", "neon_dot", True, UNUSED),
         ("spacemit-k1", "rvv", True, UNUSED),
@@ -55,7 +60,7 @@ def willing_probes(monkeypatch):
 @pytest.mark.usefixtures("willing_probes")
 def test_paths_on_recorded_machines(tree, name, usable, reason, machine_tree):
     """CPU, features and core decide; the reason names what is missing."""
-    found = isa_paths.judge(BY_NAME[name], context(machine_tree(tree)))
+    found = isa_paths.judge(BY_NAME[name], context(machine_tree(tree), build=BUILT_WITH_TILES))
     assert (found.usable, found.reason) == (usable, reason)
 
 
@@ -69,12 +74,19 @@ def test_path_with_variants_names_them(machine_tree):
 
 def test_tiles_that_the_system_refuses(machine_tree, monkeypatch):
     """The flag is there, the permission is not: the system's own words and what is needed."""
-    answer_with(monkeypatch, Rate(None, "arch_prctl(ARCH_REQ_XCOMP_PERM, 18): Permission denied"))
-    found = isa_paths.judge(BY_NAME["amx_int8"], context(machine_tree("spr-metal")))
-    assert (found.usable, found.reason) == (
-        False,
-        "arch_prctl(ARCH_REQ_XCOMP_PERM, 18): Permission denied",
-    )
+    answer_with(monkeypatch, Rate(None, PERMISSION))
+    made = context(machine_tree("amx-vm"), build=BUILT_WITH_TILES)
+    found = isa_paths.judge(BY_NAME["amx_int8"], made)
+    assert (found.usable, found.reason) == (False, PERMISSION)
+    assert "5.16" in found.remedy
+
+
+def test_tiles_that_were_refused_when_the_kernels_were_built(machine_tree):
+    """The driver's own words from the build, with the same remedy."""
+    said = f"this CPU lacks tiles, which the system refuses ({PERMISSION})"
+    built = dataclasses.replace(BUILD, unusable={"amx_int8": said})
+    found = isa_paths.judge(BY_NAME["amx_int8"], context(machine_tree("amx-vm"), build=built))
+    assert (found.usable, found.reason) == (False, said)
     assert "5.16" in found.remedy
 
 
