@@ -40,8 +40,9 @@ def emulated(tmp_path_factory):
     native, cpu = ctypes.CDLL(str(library)), bochs_cpu.Cpu(folder)
 
     def function(name, result_type=ctypes.c_int32):
-        native[name].restype = result_type
-        return cpu.function(native[name])
+        found = native[name]
+        found.restype = result_type
+        return cpu.function(found)
 
     return function
 

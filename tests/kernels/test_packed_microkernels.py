@@ -449,7 +449,8 @@ def test_exact_int8_instructions_are_in_the_code(lib):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     for rows in range(1, lib.path.mr + 1):
-        body = done.stdout.split(f"<moe_{lib.path.gemm(rows)}__")[1].split("\n\n")[0]
+        pattern = rf"<moe_{lib.path.gemm(rows)}__\w+>:\n(.*?)\n\n"
+        body = re.search(pattern, done.stdout, re.DOTALL)[1]
         assert lib.path.instructions & set(re.findall(r"\b[tv]d?p\w+", body))
         if lib.path.isa != "avx2":  # all accumulators stay in registers
             assert not re.findall(r"vmovdq\w+ .*,-?0x\w+\(%r[sb]p\)", body)
