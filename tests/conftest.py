@@ -1,8 +1,10 @@
-"""What all tests share: the state in which the process is given to them."""
+"""What all tests share: the state in which the process is given to them, and an emulated CPU."""
 
 import signal
 
 import pytest
+
+from tests.emulation import bochs_cpu
 
 DEFAULTS = {
     signal.SIGINT: signal.default_int_handler,
@@ -21,3 +23,12 @@ def signals_are_heard():
     yield
     for number, handler in found.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def emulated_cpu(tmp_path_factory):
+    """A CPU with AVX-512-VNNI and AVX-VNNI; one for all, since the emulator is one per process."""
+    absence = bochs_cpu.absence()
+    if absence:
+        pytest.skip(f"no emulated CPU: {absence}")
+    return bochs_cpu.Cpu(tmp_path_factory.mktemp("bochs"))

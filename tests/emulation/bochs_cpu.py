@@ -90,13 +90,15 @@ def load(folder: Path):
 
 
 class Cpu:
-    """One emulated CPU; ``function`` makes callables that run on it."""
+    """The emulated CPU, the only one in a process; ``function`` makes callables that run on it."""
 
     def __init__(self, folder: Path) -> None:
         self._bochs = load(folder)
         self._session = self._bochs.Session()
         self._session.missing_page_handler = self._lend
         self._kept: list[mmap.mmap] = []
+        _, self._nowhere = self._page()
+        self._removed: list[int] = []
         self._gib_of_slot: list[int] = [0] * _FIRST_SLOT
         self._slots: dict[int, int] = {}
         self._second: dict[int, ctypes.Array[ctypes.c_uint64]] = {}
@@ -165,8 +167,10 @@ class Cpu:
         address = self._gib_of_slot[slot] * _GIB + offset if slot < len(self._gib_of_slot) else 0
         if not any(begin <= address < end for begin, end in self._ranges):
             self._wild = address
-            _, address = self._page()
+            self._bochs.memory.page_insert(physical & -_PAGE, self._nowhere)
+            self._removed.append(physical & -_PAGE)
             self._session.stop()
+            return
         self._bochs.memory.page_insert(physical & -_PAGE, address & -_PAGE)
 
     def _call(self, address: int, arguments, result_type):
@@ -176,6 +180,8 @@ class Cpu:
         hook = self._bochs.Hook()
         hook.exception = self._on_exception
         self._session.run([hook])
+        while self._removed:
+            self._bochs.memory.page_remove(self._removed.pop())
         if self._wild is not None:
             raise EmulationError(f"access to memory that the process lacks: {self._wild:#x}")
         if self._fault is None or self._fault[1] != _END_OF_CALL + 1:

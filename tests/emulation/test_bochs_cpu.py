@@ -26,23 +26,21 @@ int read_at(const int *address) { return *address; }
 }
 """
 
-pytestmark = pytest.mark.skipif(bool(bochs_cpu.absence()), reason=bochs_cpu.absence())
-
 
 @pytest.fixture(scope="module")
-def emulated(tmp_path_factory):
+def emulated(emulated_cpu, tmp_path_factory):
     """A function: name and type of the result to a callable on the emulated CPU."""
     folder = tmp_path_factory.mktemp("emulated")
     source, library = folder / "code.cpp", folder / "libcode.so"
     source.write_text(SOURCE)
     argv = [*find_compiler().argv, "-O1", "-shared", "-fPIC", "-o", str(library), str(source)]
     subprocess.run(argv, check=True, capture_output=True)
-    native, cpu = ctypes.CDLL(str(library)), bochs_cpu.Cpu(folder)
+    native = ctypes.CDLL(str(library))
 
     def function(name, result_type=ctypes.c_int32):
         found = native[name]
         found.restype = result_type
-        return cpu.function(found)
+        return emulated_cpu.function(found)
 
     return function
 

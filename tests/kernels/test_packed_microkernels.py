@@ -14,7 +14,6 @@ import pytest
 
 from moe_prof.kernels.compiler import find_compiler
 from moe_prof.kernels.features import read_cpu, supported
-from tests.emulation import bochs_cpu
 from tests.kernels.isa_kernels import PACKED, PATHS
 
 FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fPIC", "-DMOE_CHECK_MICROKERNELS", "-shared")
@@ -62,15 +61,6 @@ class Kernels:
         kernel(size(k), pointers([*rows]), pointer(panel), pointer(acc), size(acc.shape[-1]))
         if tiles:
             self["release_tiles"]()
-
-
-@pytest.fixture(scope="module")
-def emulated_cpu(tmp_path_factory):
-    """A CPU with AVX-512-VNNI and AVX-VNNI."""
-    absence = bochs_cpu.absence()
-    if absence:
-        pytest.skip(f"no emulated CPU: {absence}")
-    return bochs_cpu.Cpu(tmp_path_factory.mktemp("bochs"))
 
 
 @pytest.fixture(scope="module")
