@@ -14,6 +14,9 @@ BACKEND = "hatchling.builders"
 NEEDED = (
     "moe_prof/py.typed",
     "moe_prof/cli.py",
+    "moe_prof/report/templates/page.html.j2",
+    "moe_prof/report/templates/page.css",
+    "moe_prof/report/templates/page.js",
     "moe_prof/kernels/table.py",
     "moe_prof/kernels/CMakeLists.txt",
     "moe_prof/kernels/include/moe_prof.h",

@@ -52,6 +52,10 @@ class RowIndex:
         row = self.row(variant, metric)
         return "" if row is None else row.source
 
+    def metrics(self, variant: str) -> list[str]:
+        """Names of a variant's metrics, each once, in the order of the rows."""
+        return list(dict.fromkeys(what for name, what, _, _ in self._rows if name == variant))
+
     def by_thread(self, variant: str, metric: str) -> dict[str, float]:
         """Values of a metric by thread, without phase."""
         return {

@@ -9,10 +9,11 @@ from moe_prof.commands.explain import ExplainCommand
 from moe_prof.commands.hotspots import HotspotsCommand
 from moe_prof.commands.import_ import ImportCommand
 from moe_prof.commands.list import List
+from moe_prof.commands.report import ReportCommand
 from moe_prof.commands.roofline import RooflineCommand
 from moe_prof.commands.topdown import Topdown
 
 COMMANDS: tuple[Command, ...] = (
     Topdown(), CountersCommand(), HotspotsCommand(), Bench(), CompareCommand(), RooflineCommand(),
-    ExplainCommand(), ImportCommand(), List(), Doctor(),
+    ExplainCommand(), ReportCommand(), ImportCommand(), List(), Doctor(),
 )  # fmt: skip

@@ -20,6 +20,7 @@ from moe_prof.export import FORMATS
 from moe_prof.hotspots import summary
 from moe_prof.hotspots.annotate import instruction_texts
 from moe_prof.hotspots.collect import COLLECTORS, Setting, Target
+from moe_prof.hotspots.kept import keep_profile
 from moe_prof.kernels.selection import isas
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
@@ -213,6 +214,8 @@ class _Run:
         self.session.add(summary.rows(profile, scenario=label, variant=name, lines=self.args.lines))
         for note in profile.notes:
             self.session.note(f"{name}: {note}")
+        with self.session.writing():
+            keep_profile(self.session.folder, name, profile)
         if self.args.export:
             form = FORMATS[self.args.export]
             path = self.session.folder / f"{name.replace('/', '_')}{form.suffix}"

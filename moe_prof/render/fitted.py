@@ -47,6 +47,16 @@ class FittedTable:
         """Rows without the titles."""
         return len(self._rows)
 
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Titles of all columns, that of the names first."""
+        return (self._lead, *(column.title for column in self._columns))
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The rows, each with its name first."""
+        return tuple(self._rows)
+
     def add_row(self, name: str, *cells: str) -> None:
         """One row: a cell for every column."""
         if len(cells) != len(self._columns):

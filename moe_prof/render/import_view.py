@@ -63,11 +63,12 @@ def _totals_table(rows: Sequence[Row]) -> Table:
     table.add_column("where", overflow="fold")
     table.add_column("remark", overflow="fold")
     for row in rows:
-        table.add_row(Text(row.metric), value_text(row), Text(_where(row)), Text(_remark(row)))
+        table.add_row(Text(row.metric), value_text(row), Text(where(row)), Text(remark(row)))
     return table
 
 
-def _where(row: Row) -> str:
+def where(row: Row) -> str:
+    """The part of the machine or the program that a row is about."""
     words = [row.cpu, row.thread, row.phase]
     if row.time_s is not None:
         words.append(f"from {row.time_s:.6g} s")
@@ -76,7 +77,8 @@ def _where(row: Row) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _remark(row: Row) -> str:
+def remark(row: Row) -> str:
+    """What a reader has to know of the value: why it is doubtful, how it scatters."""
     words = [_STATUS_TEXT[row.status]]
     if row.status == "multiplexed" and row.mux_pct is not None:
         words = [f"counted {row.mux_pct:g} % of the time"]
@@ -107,7 +109,7 @@ def _parts_table(rows: Sequence[Row]) -> list[RenderableType]:
         table.add_column(Text(metric), justify="right", overflow="fold")
     table.add_column(rows[0].scope, overflow="fold")
     for (name, place), found in order[:MAX_FUNCTIONS]:
-        cells = [_part_text(found[metric]) if metric in found else "-" for metric in metrics]
+        cells = [part_text(found[metric]) if metric in found else "-" for metric in metrics]
         table.add_row(*cells, Text(f"{name} ({place})" if place else name))
     view: list[RenderableType] = ["", table]
     if len(order) > MAX_FUNCTIONS:
@@ -115,7 +117,8 @@ def _parts_table(rows: Sequence[Row]) -> list[RenderableType]:
     return view
 
 
-def _part_text(row: Row) -> str:
+def part_text(row: Row) -> str:
+    """The value of one of many parts: a share as percent."""
     shares = ("Overhead", "Children", "Self", "call tree", "% time", "% total time")
     if row.value is not None and row.unit == "1" and row.metric in shares:
         return share_text(row.value)

@@ -91,7 +91,7 @@ def counters_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
 
 def stage_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
     """Time with its 95 % interval, speedups, roofline share and waiting of each variant."""
-    titles, cells = _columns(index, variants, STAGE_COLUMNS)
+    titles, cells = titled_cells(index, variants, STAGE_COLUMNS)
     first = (Fitted("path", "left"), Fitted("T"), Fitted("time"), Fitted("95 % +-"))
     table = FittedTable("variant", (*first, *titles))
     for variant in variants:
@@ -102,7 +102,7 @@ def stage_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
         table.add_row(
             variant,
             path,
-            _cell(threads, "{:.0f}".format, mark=False),
+            cell_text(threads, "{:.0f}".format, mark=False),
             MISSING if time is None or time.value is None else time_text(time.value),
             MISSING if half_width is None else f"{100 * half_width:.1f} %",
             *cells[variant],
@@ -141,14 +141,14 @@ def _metric_table(
     columns: Sequence[Column],
     labels: Mapping[str, str] | None = None,
 ) -> FittedTable:
-    titles, cells = _columns(index, variants, columns)
+    titles, cells = titled_cells(index, variants, columns)
     table = FittedTable("variant", titles)
     for variant in variants:
         table.add_row((labels or {}).get(variant, variant), *cells[variant])
     return table
 
 
-def _columns(
+def titled_cells(
     index: RowIndex, variants: Sequence[str], columns: Sequence[Column]
 ) -> tuple[list[Fitted], dict[str, list[str]]]:
     """The columns' titles, and the cells by variant."""
@@ -164,11 +164,12 @@ def _columns(
         shared = marks.pop() if len(marks) == 1 else None
         titles.append(Fitted(f"{column.title} {shared}" if shared else column.title))
         for variant, row in found.items():
-            cells[variant].append(_cell(row, column.form, mark=shared is None))
+            cells[variant].append(cell_text(row, column.form, mark=shared is None))
     return titles, cells
 
 
-def _cell(row: Row | None, form: Callable[[float], str], *, mark: bool) -> str:
+def cell_text(row: Row | None, form: Callable[[float], str], *, mark: bool) -> str:
+    """A value with its marks, a dash for a missing one."""
     if row is None or row.value is None:
         return NOISY if row is not None and row.status == "below_threshold" else MISSING
     text = form(row.value) + ("!" if row.status == "out_of_bounds" else "")

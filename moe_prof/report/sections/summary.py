@@ -1,0 +1,131 @@
+"""The summary in words: what was measured, what came out, what disturbs it, what to try next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from moe_prof.analysis import crowding
+from moe_prof.analysis.work import count_work
+from moe_prof.hotspots.names import short_name
+from moe_prof.render.headline import answer, fastest_text
+from moe_prof.render.tables import LEGEND
+from moe_prof.report.material import Material, Source
+from moe_prof.report.parts import Context
+from moe_prof.report.sections.functions import split_name
+from moe_prof.units import count_text, digits_text, share_text
+
+_STATES = {
+    "partial": "This run was interrupted: only what was measured before is shown.",
+    "failed": "This run failed: only what was measured before is shown.",
+    "running": "This run had not ended when the report was made, or it was killed.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One session in words.
+
+    Attributes:
+        warnings: what the reader must know before all figures.
+        sentences: what came out.
+        facts: what was run, when, on what.
+    """
+
+    label: str
+    warnings: tuple[str, ...]
+    sentences: tuple[str, ...]
+    facts: tuple[str, ...]
+
+
+def make(material: Material) -> Context:
+    """A story a session."""
+    return {"stories": [_story(source) for source in material.sources], "legend": LEGEND}
+
+
+def _story(source: Source) -> Story:
+    index, variants = source.index, source.variants
+    crowd = crowding.warning(index, variants)
+    state = _STATES.get(source.session.manifest.state, "")
+    sentences = [*_speed(source), *_spots(source), *_counts(source)]
+    if not sentences:
+        sentences = [f"{count_text(len(source.rows))} figures of {_names(variants)}."]
+    return Story(
+        source.label,
+        tuple(text for text in (f"{_capital(crowd)}." if crowd else "", state) if text),
+        tuple(sentences),
+        tuple(_facts(source)),
+    )
+
+
+def _speed(source: Source) -> list[str]:
+    """The answer of ``topdown``; of ``bench`` which variant is the fastest."""
+    timed = [name for name in source.variants if source.index.value(name, "time") is not None]
+    if not timed:
+        return []
+    if any(source.index.text(name, "verdict") for name in source.variants):
+        return [str(text) for text in answer(source.index, source.variants)]
+    fastest = fastest_text(source.index, source.variants)
+    return [f"{fastest}."] if fastest else []
+
+
+def _spots(source: Source) -> list[str]:
+    """The function with the largest own share of each variant."""
+    best: dict[str, tuple[float, str]] = {}
+    for row in source.rows:
+        if row.metric == "self_share" and row.thread is None and row.value is not None:
+            best[row.variant] = max(
+                best.get(row.variant, (0.0, "")), (row.value, split_name(row.source)[0])
+            )
+    lines = []
+    for variant, (share, name) in best.items():
+        waiting = source.index.value(variant, "wait_share")
+        text = f"{variant}: the hottest function is {short_name(name)} with {share_text(share)}"
+        lines.append(f"{text}; waiting takes {share_text(waiting)}." if waiting else f"{text}.")
+    return lines
+
+
+def _counts(source: Source) -> list[str]:
+    """Instructions of the variants that execute the most and the fewest, without times."""
+    index = source.index
+    counted = sorted(
+        (value, name)
+        for name in source.variants
+        if (value := index.value(name, "instructions")) is not None
+    )
+    if not counted or any(index.value(name, "time") is not None for name in source.variants):
+        return []
+    (least, first), (most, last) = counted[0], counted[-1]
+    if first == last:
+        return [f"{first} executes {count_text(least)} instructions."]
+    return [
+        f"{last} executes {count_text(most)} instructions, {first} {count_text(least)}: "
+        f"{digits_text(most / least)} times fewer."
+        if least > 0
+        else f"{last} executes {count_text(most)} instructions."
+    ]
+
+
+def _facts(source: Source) -> list[str]:
+    manifest = source.session.manifest
+    facts = []
+    if source.scenario is not None:
+        n, d, h, e, k = source.scenario.shape
+        macs = count_text(count_work(source.scenario).macs)
+        facts.append(
+            f"{n} tokens of width {d}, {e} experts of inner width {h}, {k} a token and a shared "
+            f"one: {macs} multiply-accumulates a forward"
+        )
+    cpu = manifest.machine.get("model_name") or manifest.machine.get("architecture")
+    where = "imported on" if manifest.command == "import" else "on"
+    facts.append(f"moe-prof {manifest.command}, {manifest.started}, {where} {cpu or 'unknown CPU'}")
+    return facts
+
+
+def _names(variants: tuple[str, ...]) -> str:
+    if not variants:
+        return "no variant"
+    return variants[0] if len(variants) == 1 else f"{len(variants)} variants"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
