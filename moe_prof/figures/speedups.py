@@ -31,8 +31,10 @@ def speedups(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figu
     with look():
         figure = new_figure(bars_height_in(len(found), 0.5))
         axes = figure.subplots()
+        ends: list[float] = []
         for at, (name, value) in enumerate(found):
             low, high = (index.value(name, f"{METRIC}_ci_{end}") for end in ("low", "high"))
+            ends += [end for end in (value, low, high) if end is not None and end > 0]
             if low is not None and high is not None and low > 0:
                 axes.plot([low, high], [at, at], color=INK, linewidth=1.4)
                 axes.plot([low, high], [at, at], "|", color=INK, markersize=6)
@@ -41,9 +43,8 @@ def speedups(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figu
                 f"{digits_text(value)}x", (max(value, high or 0.0), at), xytext=(6, 0),
                 textcoords="offset points", va="center",
             )  # fmt: skip
-        values = [value for _, value in found]
         axes.set_xscale("log")
-        axes.set_xlim(min(0.8, 0.8 * min(values)), max(values) * _ROOM)
+        axes.set_xlim(0.8 * min(1.0, *ends), _ROOM * max(1.0, *ends))
         _plain_ticks(axes.get_xlim(), axes.set_xticks)
         axes.axvline(1.0, color=LINE, linewidth=0.8)
         axes.grid(axis="x")

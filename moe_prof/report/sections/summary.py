@@ -38,11 +38,17 @@ class Story:
 
 
 def make(material: Material) -> Context:
-    """A story a session."""
-    return {"stories": [_story(source) for source in material.sources], "legend": LEGEND}
+    """A story a session; the layer is described once where all sessions ran the same."""
+    layers = [_layer(source) for source in material.sources]
+    common = layers[0] if len(set(layers)) == 1 else ""
+    stories = [
+        _story(source, "" if common else layer)
+        for source, layer in zip(material.sources, layers, strict=True)
+    ]
+    return {"stories": stories, "layer": common, "legend": LEGEND}
 
 
-def _story(source: Source) -> Story:
+def _story(source: Source, layer: str) -> Story:
     index, variants = source.index, source.variants
     crowd = crowding.warning(index, variants)
     state = _STATES.get(source.session.manifest.state, "")
@@ -53,7 +59,7 @@ def _story(source: Source) -> Story:
         source.label,
         tuple(text for text in (f"{_capital(crowd)}." if crowd else "", state) if text),
         tuple(sentences),
-        tuple(_facts(source)),
+        tuple(text for text in (layer, _run(source)) if text),
     )
 
 
@@ -105,20 +111,24 @@ def _counts(source: Source) -> list[str]:
     ]
 
 
-def _facts(source: Source) -> list[str]:
+def _layer(source: Source) -> str:
+    """The shape in words, "" for a session without one."""
+    if source.scenario is None:
+        return ""
+    n, d, h, e, k = source.scenario.shape
+    macs = count_text(count_work(source.scenario).macs)
+    return (
+        f"{source.scenario.label}: {n} tokens of width {d}, {e} experts of inner width {h}, {k} a "
+        f"token and a shared one: {macs} multiply-accumulates a forward"
+    )
+
+
+def _run(source: Source) -> str:
+    """Which command, when and where."""
     manifest = source.session.manifest
-    facts = []
-    if source.scenario is not None:
-        n, d, h, e, k = source.scenario.shape
-        macs = count_text(count_work(source.scenario).macs)
-        facts.append(
-            f"{n} tokens of width {d}, {e} experts of inner width {h}, {k} a token and a shared "
-            f"one: {macs} multiply-accumulates a forward"
-        )
     cpu = manifest.machine.get("model_name") or manifest.machine.get("architecture")
     where = "imported on" if manifest.command == "import" else "on"
-    facts.append(f"moe-prof {manifest.command}, {manifest.started}, {where} {cpu or 'unknown CPU'}")
-    return facts
+    return f"moe-prof {manifest.command}, {manifest.started}, {where} {cpu or 'an unknown CPU'}"
 
 
 def _names(variants: tuple[str, ...]) -> str:

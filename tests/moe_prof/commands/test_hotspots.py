@@ -15,6 +15,7 @@ from moe_prof.collectors.stacks import Profile
 from moe_prof.commands import hotspots
 from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.hotspots import collect
+from moe_prof.hotspots.kept import read_profiles
 from moe_prof.kernels.table import VARIANTS
 from tests.moe_prof.commands.running import hide_programs, main
 from tests.moe_prof.hotspots.stack_making import profile, stack
@@ -111,6 +112,14 @@ def test_exports(run, made, tmp_path, name):
     (path,) = [p for p in (tmp_path / "session").iterdir() if p.name.startswith("openmp.")]
     assert path.read_text()
     assert path.name in "".join(ran.out.split("\n"))
+
+
+def test_stacks_stay_in_the_session(run, made, tmp_path):
+    """A report draws them later, on any machine."""
+    run("--with", "perf", "--variant", "openmp")
+    ((variant, profile),) = read_profiles(tmp_path / "session", ["openmp"])
+    assert variant == "openmp"
+    assert profile.total > 0
 
 
 def test_a_variant_that_crashes_costs_no_other(run, made):
