@@ -30,7 +30,7 @@ from moe_prof.errors import BuildError, UsageError
 from moe_prof.kernels import cache
 from moe_prof.kernels.compiler import Compiler, find_cmake, find_compiler, find_ninja
 from moe_prof.kernels.elf import foreign_reason
-from moe_prof.kernels.features import ISA_PATHS, missing, read_cpu
+from moe_prof.kernels.features import ISA_PATHS, missing, read_cpu, supported
 from moe_prof.parent_death import ended_with_this_process
 from moe_prof.progress import SILENT, Progress
 
@@ -271,6 +271,7 @@ def _compile(kind: Kind, compiler: Compiler, scratch: Path, folder: Path) -> dic
         f"-DCMAKE_MAKE_PROGRAM={find_ninja()}", f"-DMOE_KIND={kind}",
         f"-DCMAKE_CXX_COMPILER={_compiler_program(compiler, scratch)}",
         f"-DMOE_COMPILER_IS_ZIG={'ON' if compiler.is_zig else 'OFF'}",
+        f"-DMOE_PATHS={';'.join(supported(read_cpu()))}",  # others cannot run here
     ]  # fmt: skip
     text = _run(configure, "", log)
     _run([str(cmake), "--build", str(scratch)], text, log)
