@@ -5,7 +5,7 @@ from __future__ import annotations
 from moe_prof.analysis.fastest import time_half_width
 from moe_prof.explain.costs import cpus_busy
 from moe_prof.explain.finding import Told
-from moe_prof.explain.stage import OWN_SHARES, Stage
+from moe_prof.explain.stage import IMPORT, OWN_SHARES, Stage
 from moe_prof.rows import Row
 from moe_prof.units import share_text
 
@@ -49,7 +49,8 @@ def too_short(stage: Stage) -> Told | None:
 def whole_process(stage: Stage) -> Told | None:
     """Counts that hold more than the region of interest."""
     rows = [row for row in stage.rows_of(*_COUNTS) if row.scope in ("process", "system")]
-    if not rows:
+    meant = not stage.scenario and stage.manifest.command != IMPORT  # a program as a whole
+    if not rows or meant:
         return None
     return Told(
         "Its counts are of the whole process: preparing and packing weights, the start and the "

@@ -24,9 +24,11 @@ from moe_prof.errors import InputError, UnavailableError
 from moe_prof.machine import Machine
 from moe_prof.program import code
 from moe_prof.program.speeds import LoopSpeed
+from moe_prof.topdown.simulation import end_children
 
 ENOUGH_INSTRUCTIONS = 100_000
 """A loop that was simulated for fewer says nothing about its steady state."""
+ENOUGH_ITERATIONS = 100
 _MISSES = {
     "mispredictions": ("Bcm", "Bim"),
     "near": ("D1mr", "D1mw"),
@@ -90,13 +92,17 @@ def count(
             name: pool.submit(_run, command, options, folder, name, timeout_s)
             for name, options in jobs.items()
         }
-        runs = {name: future.result() for name, future in futures.items()}
+        try:
+            runs = {name: future.result() for name, future in futures.items()}
+        except KeyboardInterrupt:
+            end_children()
+            raise
     light = runs["count"]
     if light.profile is None:
         raise UnavailableError(f"callgrind: {light.reason}")
     target = target_of(machine)
     found = analyse_loops(light.profile, target, folder=folder)
-    scale = 1.0 if light.ended else scale_of(found.loops, speeds, user_s)
+    scale = 1.0 if light.ended else scale_of(light.profile, speeds, user_s)
     loops = tuple(replace(one, iterations=one.iterations * (scale or 1.0)) for one in found.loops)
     base = Counted(
         instructions=None if scale is None else light.profile.totals["Ir"] * scale,
@@ -118,15 +124,13 @@ def target_of(machine: Machine) -> Target:
     return Target(machine.architecture, core.compiler_name if core is not None else None)
 
 
-def scale_of(
-    loops: Sequence[LoopAnalysis], speeds: Sequence[LoopSpeed], user_s: float
-) -> float | None:
+def scale_of(light: CallgrindProfile, speeds: Sequence[LoopSpeed], user_s: float) -> float | None:
     """From the executions that were seen to those of the whole program; None when unknown."""
+    executed = light.events.index("Ir")
     for speed in speeds:
-        for analysis in loops:
-            loop = analysis.loop
-            if loop.start == speed.start and loop.object == speed.module and loop.iterations:
-                return speed.iterations_per_s * speed.share * user_s / loop.iterations
+        entry = light.instructions.get((speed.module, speed.start))
+        if entry is not None and entry.cost[executed] >= ENOUGH_ITERATIONS:
+            return speed.iterations_per_s * speed.share * user_s / entry.cost[executed]
     return None
 
 

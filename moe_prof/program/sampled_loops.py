@@ -27,6 +27,7 @@ def counted(
     speeds: Sequence[LoopSpeed], user_s: float, machine: Machine, *, folder: Path
 ) -> Counted:
     """Instructions, bounds and lines from beyond each cache; nothing where loops are not hot."""
+    speeds = [speed for speed in speeds if speed.innermost]
     share = sum(speed.share for speed in speeds)
     if share < HOT_MIN:
         return Counted()
@@ -56,7 +57,7 @@ def completed(found: Counted, seen: Counted, speeds: Sequence[LoopSpeed]) -> Cou
     if found.instructions is None:
         note = "the simulation did not reach the hot loops: judged by samples"
         return replace(seen, notes=(*found.notes, note)) if seen.loops else found
-    if sum(speed.share for speed in speeds) < MISSES_MIN or seen.l1_misses is None:
+    if sum(s.share for s in speeds if s.innermost) < MISSES_MIN or seen.l1_misses is None:
         return found
     return replace(
         found,

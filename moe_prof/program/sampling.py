@@ -37,6 +37,7 @@ REGISTERS = (
 )  # fmt: skip
 CONVERT_S = 60.0
 AROUND_BYTES = 2048
+MOST_LEVELS = 4
 _FRAME = re.compile(r"\t\s*(?P<ip>[0-9a-f]+) (?P<symbol>.*?)(?:\+0x[0-9a-f]+)? \((?P<dso>.*)\)\s*$")
 _HEAD = re.compile(r"\s*(\d+)\s*(\d+)?\s*:?\s*")
 _REGISTER = re.compile(r"\b([A-Z0-9]+):0x([0-9a-f]+)")
@@ -255,6 +256,12 @@ def _loop(listing: Sequence[Instruction], address: int) -> Around | None:
     ]
     if not spans:
         return None
+    heads = {low: max(high for start, high in spans if start == low) for low, _ in spans}
+    levels = sorted(heads.items(), key=lambda span: span[1] - span[0])[:MOST_LEVELS]
+    outer: tuple[Around, ...] = ()
+    for low, high in reversed(levels[1:]):
+        texts = tuple(i.text for i in listing if low <= i.address <= high)
+        outer = (Around(low, texts, False, outer_level=True), *outer)
     low, high = min(spans, key=lambda span: span[1] - span[0])
     texts = tuple(i.text for i in listing if low <= i.address <= high)
-    return Around(low, texts, code.polls(texts), code.follows_pointers(texts))
+    return Around(low, texts, code.polls(texts), code.follows_pointers(texts), outer)

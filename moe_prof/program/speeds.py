@@ -18,6 +18,8 @@ LINE_BYTES = 64
 MIN_PLACE_SHARE = 0.03
 MIN_STEPS = 10
 STEADY_MIN = 0.3
+SCATTER_MOST = 0.7
+"""Between the quartiles, over the median: other programs slow a loop by a half at most."""
 GAP_BYTES = 64 << 20
 FASTEST_HZ = 6.5e9
 """No loop goes around more often in a second than any clock ticks."""
@@ -49,6 +51,8 @@ class Around:
     texts: tuple[str, ...]
     polls: bool
     pointers: bool = False
+    outer: tuple[Around, ...] = ()
+    outer_level: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class LoopSpeed:
     texts: tuple[str, ...] = ()
     lines: float = 0.0
     footprint_bytes: int = 0
+    innermost: bool = True
 
 
 def speeds(
@@ -79,38 +84,45 @@ def speeds(
     """Speeds of the loops in which samples follow each other, the hottest first."""
     steps: dict[tuple[str, int], list[float]] = {}
     addresses: dict[tuple[str, int], list[int]] = {}
-    texts: dict[tuple[str, int], Around] = {}
+    known: dict[tuple[str, int], Around] = {}
     counts: Counter[tuple[str, int]] = Counter()
     last: dict[int, Sample] = {}
     for one in samples:
-        loop = loops.get(one.place)
-        if loop is None:
-            last.pop(one.thread, None)
-            continue
-        key = (one.module, loop.start)
-        counts[key] += 1
-        texts[key] = loop
-        addresses.setdefault(key, []).extend(_touched(loop.texts, dict(one.registers)))
         before = last.get(one.thread)
         last[one.thread] = one
-        known = loops.get(before.place) if before is not None else None
-        if before is None or known is None or (before.module, known.start) != key:
-            continue
-        speed = _speed(before, one, loop)
-        if speed is not None:
-            steps.setdefault(key, []).append(speed)
+        around = {} if before is None else _levels(before, loops)
+        for key, loop in _levels(one, loops).items():
+            counts[key] += 1
+            known[key] = loop
+            addresses.setdefault(key, []).extend(_touched(loop.texts, dict(one.registers)))
+            speed = _speed(before, one, loop) if before is not None and key in around else None
+            if speed is not None:
+                steps.setdefault(key, []).append(speed)
     return tuple(
         LoopSpeed(
-            *key,
-            statistics.median(steps[key]),
-            count / len(samples),
-            texts[key].texts,
-            _lines(texts[key]),
-            spread(addresses[key]),
+            *key, statistics.median(steps[key]), count / len(samples), known[key].texts,
+            _lines(known[key]), spread(addresses[key]), not known[key].outer_level,
         )
         for key, count in counts.most_common()
-        if len(steps.get(key, ())) >= MIN_STEPS and len(steps[key]) >= STEADY_MIN * count
-    )
+        if _is_steady(steps.get(key, ()), count)
+    )  # fmt: skip
+
+
+def _levels(
+    sample: Sample, loops: Mapping[tuple[str, int], Around]
+) -> dict[tuple[str, int], Around]:
+    """The loop around a sample and those around that one."""
+    loop = loops.get(sample.place)
+    found = () if loop is None else (loop, *loop.outer)
+    return {(sample.module, level.start): level for level in found}
+
+
+def _is_steady(found: Sequence[float], count: int) -> bool:
+    """Whether the speeds are those of one long run and not of a register that begins anew."""
+    if len(found) < MIN_STEPS or len(found) < STEADY_MIN * count:
+        return False
+    low, middle, high = statistics.quantiles(found, n=4)
+    return high - low <= SCATTER_MOST * middle
 
 
 def _speed(before: Sample, after: Sample, loop: Around) -> float | None:

@@ -117,7 +117,7 @@ def simulate(
             return _gathered(futures, progress)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
-            _end_children()
+            end_children()
             raise
 
 
@@ -137,7 +137,7 @@ def _gathered(
     return done, failed
 
 
-def _end_children() -> None:
+def end_children() -> None:
     """Kill the tools that threads are still waiting for, so that Ctrl-C ends at once."""
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):

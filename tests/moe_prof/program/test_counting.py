@@ -50,8 +50,8 @@ def test_a_loop_that_was_hardly_simulated_says_nothing():
 
 def test_whole_from_the_speed_of_a_loop():
     """A loop of 10^9 iterations a second for 0.9 of 2 s has run 1800 times what was seen."""
-    assert scale_of((ANALYSIS,), (SPEED,), 2.0) == 1800.0
-    assert scale_of((ANALYSIS,), (replace(SPEED, start=0x20),), 2.0) is None
+    assert scale_of(LIGHT, (SPEED,), 2.0) == 1800.0
+    assert scale_of(LIGHT, (replace(SPEED, start=0x20),), 2.0) is None
 
 
 def test_lines_by_the_memory_that_a_loop_goes_over():

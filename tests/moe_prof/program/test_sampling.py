@@ -1,5 +1,7 @@
 """Samples with registers: read, and summed up into waiting, work, lines, speeds."""
 
+from dataclasses import replace
+
 from moe_prof.program.sampling import judge, read
 from moe_prof.program.speeds import Around, Sample
 
@@ -67,6 +69,18 @@ def test_speed_of_a_loop():
     samples = [one(1, period_s=0.001, rcx=1, rdi=2, rdx=10**9 - n * 250_000) for n in range(20)]
     (speed,) = judge(samples, LOOPS).speeds
     assert (speed.start, speed.iterations_per_s, speed.share) == (0x11E0, 250e6, 1.0)
+
+
+def test_no_speed_of_a_short_inner_loop():
+    """A register that is set again and again differs by anything; the loop around it counts."""
+    inner = replace(COUNTS, outer=(Around(0x11D0, ("sub $0x1,%r9", "jne 11d0"), False,
+                                          outer_level=True),))  # fmt: skip
+    samples = [
+        one(1, period_s=0.001, rcx=1, rdi=2, rdx=(n**3 * 7919) % 997, r9=10**6 - 500 * n)
+        for n in range(60)
+    ]
+    (speed,) = judge(samples, {("p", 0x11E4): inner}).speeds
+    assert (speed.start, speed.iterations_per_s, speed.innermost) == (0x11D0, 500e3, False)
 
 
 def test_no_speed_of_a_loop_that_begins_anew():
