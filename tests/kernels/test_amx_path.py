@@ -1,4 +1,4 @@
-"""The AMX path as a whole: its library with a model of the tiles, and its fallback without tiles.
+"""The AMX path as a whole: its library with a model of the tiles, and its fallback without them.
 
 The model is that of tests/emulation/amx_shim.h. The rest of the path needs a CPU with AVX-512-VNNI.
 """
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from moe_prof import kernels
-from moe_prof.kernels.build import SOURCE_DIR, build
+from moe_prof.kernels.build import SOURCE_DIR
 from moe_prof.kernels.compiler import find_compiler
 from moe_prof.kernels.features import read_cpu, supported
 from moe_prof.kernels.oracle import errors
@@ -149,27 +149,21 @@ def test_refused_tiles_fall_back_and_say_so(library, number, word):
     assert note.endswith("microkernels of avx512_vnni run")
 
 
-def test_release_library_falls_back_on_a_cpu_without_tiles():
-    """The library for CPUs with tiles, on one without: the system's real refusal."""
-    if "amx_tile" in read_cpu().flags:
-        pytest.skip("this CPU has tiles")
-    built = build("release").folder / "libmoe_amx_int8.so"
-    if not built.is_file():
-        pytest.skip("the compiler has no flags for tiles")
-    w, x = layer(40, 64, 128, 3, 1)
-    with prepare(built, "dispatched", w, threads=2) as plan:
-        assert_oracles_result(plan.forward(x), w, x, "dispatched")
-        assert plan.info.isa == "avx512_vnni"
-        assert plan.info.note.startswith("tiles were refused (arch_prctl")
+REQUEST = """
+#include "tile_permission.h"
+#include <cstdio>
+#include <cstring>
+int main() { std::puts(moe::request_tiles() == 0 ? "" : std::strerror(moe::request_tiles())); }
+"""
 
 
-def test_driver_names_what_is_missing():
-    """The program for CPUs with tiles says why it does not run here."""
+def test_system_refuses_tiles_that_the_cpu_lacks(tmp_path):
+    """The real request, answered by this system."""
     if "amx_tile" in read_cpu().flags:
         pytest.skip("this CPU has tiles")
-    driver = build("release").folder / "moe_bench-amx_int8"
-    if not driver.is_file():
-        pytest.skip("the compiler has no flags for tiles")
-    done = subprocess.run([driver, "--list"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == "moe_bench: path amx_int8 cannot run: this CPU lacks amx_tile\n"
+    source, program = tmp_path / "request.cpp", tmp_path / "request"
+    source.write_text(REQUEST)
+    argv = [*find_compiler().argv, "-std=c++17", f"-I{CPP}", "-o", str(program), str(source)]
+    subprocess.run(argv, check=True, capture_output=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() not in ("", "Success")

@@ -22,7 +22,7 @@ from tests.kernels.isa_kernels import PACKED, PATHS
 
 EMULATION = os.path.join(os.path.dirname(__file__), "..", "emulation")
 AMX = next(path for path in PATHS if path.isa == "amx_int8")
-FLAGS = ("-std=c++17", "-ffp-contract=off", "-fPIC", "-shared")
+FLAGS = ("-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
 SHIM = ("-O2", '-DMOE_AMX_SHIM="amx_shim.h"', f"-I{EMULATION}", "-DMOE_CHECK_MICROKERNELS")
 KERNELS = [file for file in sorted((PACKED / "amx_int8").glob("*.cpp")) if "table" not in file.name]
 NR, LEAST, MOST, K_BLOCK, LINE = 32, 3, 32, 64, 64
