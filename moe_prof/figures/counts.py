@@ -29,7 +29,9 @@ def counters(
     """Bars from 0 by variant, a panel for each metric that any variant has."""
     index = RowIndex(rows)
     names = list(variants or index.variants)
-    found = {metric: [index.value(name, metric) for name in names] for metric in metrics}
+    found = {
+        metric: [style.known(index.value(name, metric)) for name in names] for metric in metrics
+    }
     found = {metric: values for metric, values in found.items() if any(v for v in values)}
     names_known = [
         at for at in range(len(names)) if any(values[at] is not None for values in found.values())

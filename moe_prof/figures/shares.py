@@ -19,6 +19,7 @@ MOST_THREADS = 32
 def phase_shares(index: RowIndex, variant: str) -> dict[str, float]:
     """Share of each phase in a variant's working time, timed, else as a profiler sampled it."""
     times = index.phases(variant, "phase_time") or index.phases(variant, "phase_share")
+    times = {phase: value for phase, value in times.items() if style.known(value) is not None}
     total = sum(times.values())
     return {phase: value / total for phase, value in times.items()} if total > 0 else {}
 
@@ -31,12 +32,18 @@ def phases(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figure
     if not found:
         return None
     names = list(dict.fromkeys(phase for shares in found.values() for phase in shares))
-    colours = {name: style.CYCLE[at % len(style.CYCLE)] for at, name in enumerate(names)}
+    colours = {
+        style.fitted_name(name): style.CYCLE[at % len(style.CYCLE)] for at, name in enumerate(names)
+    }
     with style.look():
         lines = (len(names) + 2) // 3
         figure = style.new_figure(style.bars_height_in(len(found), 0.6 + 0.17 * lines))
         axes = figure.subplots()
-        style.stacked_bars(axes, list(found.values()), colours)
+        bars = [
+            {style.fitted_name(phase): share for phase, share in shares.items()}
+            for shares in found.values()
+        ]
+        style.stacked_bars(axes, bars, colours)
         style.name_rows(axes, list(found))
         axes.set_xlabel("% of working time")
         style.legend_below(figure, axes, 3)
@@ -51,8 +58,8 @@ def threads(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figur
     for variant in variants or index.variants:
         busy, wait = (index.by_thread(variant, metric) for metric in ("busy_time", "wait_time"))
         for thread, busy_s in busy.items():
-            whole = busy_s + wait.get(thread, 0.0)
-            if whole > 0 and len(busy) > 1:
+            whole = style.known(busy_s + wait.get(thread, 0.0))
+            if whole and whole > 0 and len(busy) > 1:
                 bars.append({"busy": busy_s / whole, "waiting": wait.get(thread, 0.0) / whole})
                 names.append(f"{style.fitted_name(variant)[:16]} T{thread}")
     if not bars:

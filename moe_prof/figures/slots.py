@@ -27,13 +27,13 @@ def slot_shares(index: RowIndex, variant: str) -> dict[str, float]:
     """Fractions of slots by node: the parts of a node where all are known, else the node."""
     found: dict[str, float] = {}
     for node in NODES:
-        whole = index.value(variant, node)
+        whole = style.known(index.value(variant, node))
         if whole is None:
             continue
         names = [
             n for n in index.metrics(variant) if n.startswith(f"{node}.") and n.count(".") == 1
         ]
-        parts = {name: index.value(variant, name) for name in names}
+        parts = {name: style.known(index.value(variant, name)) for name in names}
         known = {name: value for name, value in parts.items() if value is not None}
         found |= known if known and len(known) == len(parts) else {node: whole}
     return found

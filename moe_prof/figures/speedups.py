@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from moe_prof.analysis.query import RowIndex
-from moe_prof.figures.style import BLUE, INK, LINE, bars_height_in, look, name_rows, new_figure
+from moe_prof.figures.style import (
+    BLUE,
+    INK,
+    LINE,
+    bars_height_in,
+    known,
+    look,
+    name_rows,
+    new_figure,
+)
 from moe_prof.rows import Row
 from moe_prof.units import digits_text
 
@@ -23,7 +32,7 @@ def speedups(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figu
     found = [
         (name, value)
         for name in variants or index.variants
-        if (value := index.value(name, METRIC)) is not None and value > 0
+        if (value := known(index.value(name, METRIC))) is not None and value > 0
     ]
     if not found:
         return None
@@ -33,7 +42,7 @@ def speedups(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figu
         axes = figure.subplots()
         ends: list[float] = []
         for at, (name, value) in enumerate(found):
-            low, high = (index.value(name, f"{METRIC}_ci_{end}") for end in ("low", "high"))
+            low, high = (known(index.value(name, f"{METRIC}_ci_{end}")) for end in ("low", "high"))
             ends += [end for end in (value, low, high) if end is not None and end > 0]
             if low is not None and high is not None and low > 0:
                 axes.plot([low, high], [at, at], color=INK, linewidth=1.4)

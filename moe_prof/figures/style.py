@@ -89,9 +89,14 @@ def name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 
 def fitted_name(name: str) -> str:
-    """A name that leaves room for the bars."""
-    text = " ".join(name.split())
+    """A name that leaves room for the bars, without what cannot be drawn."""
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(name.split()))
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def known(value: float | None) -> float | None:
+    """The value where it can be drawn: a missing or infinite one cannot."""
+    return value if value is not None and abs(value) < _LARGEST else None
 
 
 def stacked_bars(
@@ -103,7 +108,7 @@ def stacked_bars(
         shares = [bar.get(part, 0.0) for bar in bars]
         drawn = axes.barh(
             range(len(bars)), [100 * share for share in shares], left=left, height=0.72,
-            color=colour, label=part, edgecolor="none",
+            color=colour, label=f" {part}" if part.startswith("_") else part, edgecolor="none",
         )  # fmt: skip
         labels = [f"{100 * share:.0f}" if share >= _ROOM else "" for share in shares]
         for text in axes.bar_label(drawn, labels, label_type="center", color=_ink_on(colour)):
@@ -130,6 +135,7 @@ def lighter(colour: str, share: float) -> str:
 
 
 _ROOM = 0.08
+_LARGEST = 1e100
 
 
 def _ink_on(colour: str) -> str:

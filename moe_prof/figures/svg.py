@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,9 @@ def svg(figure: Figure, name: str, description: str) -> str:
         description: what the figure shows, for those who do not see it.
     """
     buffer = io.StringIO()
-    with look():
+    with look(), warnings.catch_warnings():
+        # The page's own fonts draw the text, whatever matplotlib's lack.
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     head = _HEAD.search(text)

@@ -51,7 +51,7 @@ def value_text(row: Row) -> str:
     if text is not None:
         return f"{text(row.value)} of slots" if row.unit == "slots" else text(row.value)
     if row.unit == "1":
-        whole = row.value == int(row.value) and abs(row.value) < 1e15
+        whole = abs(row.value) < 1e15 and row.value == int(row.value)
         return f"{row.value:,.0f}" if whole else digits_text(row.value)
     return f"{count_text(row.value)} {row.unit}"
 

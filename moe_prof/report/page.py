@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -41,6 +42,8 @@ from moe_prof.report.sections import (
 )
 from moe_prof.streams import encodable
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""Characters that HTML has no place for."""
 PARTS = "parts.html.j2"
 
 
@@ -107,7 +110,7 @@ def render(material: Material) -> Page:
         script_hash=_hash(script),
         version=__version__,
     )
-    html = encodable(html, "utf-8")
+    html = _CONTROL.sub("\ufffd", encodable(html, "utf-8"))
     return Page(html, tuple(section.title for section, _ in made), tuple(left_out))
 
 

@@ -43,6 +43,7 @@ def _part(source: Source) -> Part | None:
         imported = [row for row in rows if row.scope == "function" and row.repeat is None]
         if imported:
             tables.append(_imported(variant, imported))
+    tables = [table for table in tables if table.rows]
     return Part(tables=tuple(tables[:MOST_TABLES]), notes=left_out(tables)) if tables else None
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from moe_prof.analysis import ceilings
 from moe_prof.render.tables import MISSING, cell_text
 from moe_prof.report.material import Material, Source
 from moe_prof.report.parts import Cell, Context, Missing, Part, Table, by_source, plain_table
+from moe_prof.rows import Row
 from moe_prof.units import bytes_text, count_text, share_text, time_text
 
 
@@ -18,9 +21,15 @@ def make(material: Material) -> Context | Missing:
 
 def _part(source: Source) -> Part | None:
     fractions = _fractions(source)
-    found = ceilings.from_rows(row for row in source.rows if row.scope == "machine")
+    found = ceilings.from_rows(filter(_is_ceiling, source.rows))
     tables = tuple(table for table in (fractions, _ceilings(found)) if table is not None)
     return Part(tables=tables) if tables else None
+
+
+def _is_ceiling(row: Row) -> bool:
+    """Whether a row is one of those that ``ceilings`` writes."""
+    known = row.unit in get_args(ceilings.Unit) and (row.thread or "1").isdecimal()
+    return row.scope == "machine" and row.metric.startswith("ceiling_") and known
 
 
 def _fractions(source: Source) -> Table | None:
