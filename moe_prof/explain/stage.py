@@ -40,9 +40,10 @@ class Stage:
     index: RowIndex
 
     def row(self, metric: str) -> Row | None:
-        """The summary row of a metric, if it has a value."""
+        """The summary row of a metric, if it has a value that can be reckoned with."""
         row = self.index.row(self.variant, metric)
-        return row if row is not None and row.value is not None else None
+        known = row is not None and row.value is not None and math.isfinite(row.value)
+        return row if known else None
 
     def value(self, metric: str) -> float | None:
         """The value of that row."""

@@ -29,7 +29,7 @@ _BLANK = re.compile(r">\s+<")
 _REFERENCE = re.compile(r'((?:xlink:)?href="#|url\(#)([^")]+)')
 _NO_TURN = re.compile(r' transform="rotate\(-0[^"]*"')
 _DIGITS = re.compile(r"(\d\.\d\d)\d+")
-_COLOURS = {INK: "var(--ink)", LINE: "var(--line)"}
+_COLOURS = {INK: "var(--ink)", LINE: "var(--line)", "#666666": "var(--soft)"}
 
 
 def svg(figure: Figure, name: str, description: str) -> str:
@@ -65,6 +65,7 @@ def _clean(tag: str, name: str, used: set[str]) -> str:
     tag = _REFERENCE.sub(rf"\g<1>{name}-\g<2>", tag)
     tag = _NO_TURN.sub("", _FONT.sub("", tag))
     if tag.startswith("<path"):
+        tag = tag.replace("fill: #ffffff", "fill: var(--paper)")  # the ground of texts on lines
         tag = _DIGITS.sub(r"\1", tag.replace(" \n", " ").replace("\n", " "))
     for placeholder, colour in _COLOURS.items():
         tag = tag.replace(placeholder, colour)

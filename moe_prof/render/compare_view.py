@@ -24,7 +24,7 @@ def comparison_view(
 ) -> list[RenderableType]:
     """All sections, to be printed within 60 columns or more."""
     view: list[RenderableType] = [_answer(one) for one in comparisons]
-    view += ["", _table(comparisons), *_notes(comparisons, margin, remarks)]
+    view += ["", comparison_table(comparisons), *_notes(comparisons, margin, remarks)]
     for one in comparisons:
         if any(count.metric != "cpu_time" for count in one.counts):
             view += ["", Text(f"{_label(one)}: counters and phases, no intervals, so no verdict")]
@@ -58,7 +58,13 @@ def ratio_text(value: float) -> str:
     return f"{value:.3f}" if 0.1 <= value < 10 else digits_text(value)
 
 
-def _table(comparisons: Sequence[Comparison]) -> FittedTable:
+def answer_text(one: Comparison) -> str:
+    """The same in plain text."""
+    return _answer(one).plain
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> FittedTable:
+    """One line a pair: times, ratio, interval, effect, verdict."""
     titles = ("old", "new", "new / old", "95 % interval", "effect")
     table = FittedTable("variant", (*map(Column, titles), Column("verdict", "left")))
     for one in comparisons:

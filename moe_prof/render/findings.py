@@ -23,7 +23,7 @@ NOTHING = (
 )
 NOTHING_CERTAIN = "Nothing here is certain; what follows rests on assumptions or models."
 _SHARES = ("rate", "fraction", "share", "Overhead", "Self", "% time")
-_TITLES: dict[Certainty, str] = {
+CERTAINTY_TITLES: dict[Certainty, str] = {
     "certain": "Certain: follows from measured values",
     "likely": "Likely: rests on modelled values or on a stated assumption",
     "possible": "Possible: other causes would look the same",
@@ -43,7 +43,7 @@ def body(findings: Sequence[Finding]) -> RenderableType:
     for certainty in CERTAINTIES:
         own = [finding for finding in findings if finding.certainty == certainty]
         if own:
-            parts.append(Text(_TITLES[certainty], style="bold underline"))
+            parts.append(Text(CERTAINTY_TITLES[certainty], style="bold underline"))
             parts += [part for finding in own for part in _one(finding)]
             parts.append("")
     return Group(*parts[:-1])

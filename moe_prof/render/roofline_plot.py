@@ -36,7 +36,12 @@ _OFFSETS_PT = tuple(
 
 
 def draw(
-    figure: Figure, points: Sequence[Point], ceilings: Ceilings, *, threads: int | None = None
+    figure: Figure,
+    points: Sequence[Point],
+    ceilings: Ceilings,
+    *,
+    threads: int | None = None,
+    size_inches: tuple[float, float] = SIZE_INCHES,
 ) -> None:
     """Draw the roofline into ``figure``.
 
@@ -45,7 +50,7 @@ def draw(
     """
     teams = ceilings.thread_counts or (1,)
     team = threads or max((point.threads for point in points), default=teams[-1])
-    figure.set_size_inches(*SIZE_INCHES)
+    figure.set_size_inches(*size_inches)
     axes = figure.add_subplot()
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -21,7 +21,7 @@ def points_view(points: Sequence[Point]) -> list[RenderableType]:
     """One table a scenario, each variant followed by its phases."""
     view: list[RenderableType] = []
     for label in dict.fromkeys(point.scenario for point in points):
-        view += [Text(f"{label}: under the roofline", style="bold"), _points_table(label, points)]
+        view += [Text(f"{label}: under the roofline", style="bold"), points_table(label, points)]
         view.append("")
     if view:
         view += [
@@ -71,7 +71,8 @@ def age_text(age_s: float) -> str:
     )
 
 
-def _points_table(label: str, points: Sequence[Point]) -> FittedTable:
+def points_table(label: str, points: Sequence[Point]) -> FittedTable:
+    """One line a variant, each followed by its phases."""
     titles = ("T", "MAC/byte", "MAC/s", "roof", "of roof", "of path")
     table = FittedTable(
         "variant",

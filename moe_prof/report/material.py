@@ -80,6 +80,10 @@ class Material:
     sources: tuple[Source, ...]
     accuracy: bool = False
 
+    def anchor(self, row: Row) -> str:
+        """Identifier of the row in the list of all figures, "" when it is not there."""
+        return next(filter(None, (source.anchor(row) for source in self.sources)), "")
+
 
 def read_material(folders: Sequence[str | Path], *, accuracy: bool = False) -> Material:
     """Load sessions; one that is named twice is taken once.

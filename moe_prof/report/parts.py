@@ -72,10 +72,15 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An inline SVG, and the sentence below it."""
+    """An inline SVG, and the sentence below it.
+
+    Attributes:
+        large: as wide as a screen; a phone shows a part of it and scrolls.
+    """
 
     svg: str
     caption: str
+    large: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +123,20 @@ def titled(part: Part, title: str) -> Part:
     return Part(title, part.texts, part.pictures, part.tables, part.notes)
 
 
-def picture(figure: Figure | None, name: str, caption: str) -> tuple[Picture, ...]:
+def picture(
+    figure: Figure | None, name: str, caption: str, *, large: bool = False
+) -> tuple[Picture, ...]:
     """A figure on the page, none for None; ``name`` must be unique on the page."""
-    return () if figure is None else (Picture(svg(figure, name, caption), caption),)
+    return () if figure is None else (Picture(svg(figure, name, caption), caption, large),)
 
 
 def table_of(fitted: FittedTable, caption: str) -> Table:
-    """A table of the text output as one of a page."""
-    return plain_table(caption, fitted.titles, fitted.rows)
+    """A table of the text output as one of a page; names that are indented there get an arrow."""
+    rows = [
+        (f"↳ {name.strip()}" if name.startswith(" ") else name, *cells)
+        for name, *cells in fitted.rows
+    ]
+    return plain_table(caption, fitted.titles, rows)
 
 
 def plain_table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

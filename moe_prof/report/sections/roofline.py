@@ -1,60 +1,86 @@
-"""How near each variant comes to this machine's ceilings, and the ceilings themselves."""
+"""Variants and phases under this machine's ceilings, and the ceilings themselves."""
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
-from moe_prof.analysis import ceilings
-from moe_prof.render.tables import MISSING, cell_text
+from matplotlib.figure import Figure
+
+from moe_prof.analysis import ceilings, roofline_points
+from moe_prof.figures.style import look
+from moe_prof.render import roofline_plot
+from moe_prof.render.roofline_view import points_table
+from moe_prof.render.tables import MISSING
 from moe_prof.report.material import Material, Source
-from moe_prof.report.parts import Cell, Context, Missing, Part, Table, by_source, plain_table
+from moe_prof.report.parts import (
+    Context,
+    Missing,
+    Part,
+    Table,
+    by_source,
+    picture,
+    plain_table,
+    table_of,
+)
 from moe_prof.rows import Row
-from moe_prof.units import bytes_text, count_text, share_text, time_text
+from moe_prof.units import bytes_text, count_text, time_text
+
+SIZE_INCHES = (7.2, 4.6)
 
 
 def make(material: Material) -> Context | Missing:
-    """Tables for each session that measured ceilings."""
+    """A figure and tables for each session that measured ceilings."""
     return by_source(
         material, _part, "no session measured ceilings; 'moe-prof topdown' measures them"
     )
 
 
 def _part(source: Source) -> Part | None:
-    fractions = _fractions(source)
-    found = ceilings.from_rows(filter(_is_ceiling, source.rows))
-    tables = tuple(table for table in (fractions, _ceilings(found)) if table is not None)
-    return Part(tables=tables) if tables else None
+    machine = source.session.manifest.machine
+    measured = ceilings.from_rows(filter(_is_ceiling, source.rows))
+    known = ceilings.with_capacities(measured, _caches(machine.get("caches")))
+    if not any(entry.value is not None for entry in known.entries):
+        return None
+    cpus = machine.get("usable_cpus")
+    points, reasons = roofline_points.points(
+        source.rows, known, usable_cpus=cpus if isinstance(cpus, int) and cpus > 0 else 1
+    )
+    figure = None
+    if points:
+        with look():
+            figure = Figure()
+            roofline_plot.draw(figure, points, known, size_inches=SIZE_INCHES)
+            figure.axes[0].xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    labels = dict.fromkeys(point.scenario for point in points)
+    tables = [
+        table_of(points_table(label, points), f"{label}: under the roofline") for label in labels
+    ]
+    return Part(
+        pictures=picture(
+            figure,
+            f"roofline-{source.number}",
+            "Rate over arithmetic intensity, both logarithmic; lines are ceilings measured here.",
+            large=True,
+        ),
+        tables=(*tables, _ceilings(known)),
+        notes=tuple(f"No point for {reason}." for reason in reasons),
+    )
 
 
 def _is_ceiling(row: Row) -> bool:
     """Whether a row is one of those that ``ceilings`` writes."""
-    known = row.unit in get_args(ceilings.Unit) and (row.thread or "1").isdecimal()
-    return row.scope == "machine" and row.metric.startswith("ceiling_") and known
+    named = row.unit in get_args(ceilings.Unit) and (row.thread or "1").isdecimal()
+    return row.scope == "machine" and row.metric.startswith("ceiling_") and named
 
 
-def _fractions(source: Source) -> Table | None:
-    index = source.index
-    rows = []
-    for name in source.variants:
-        best, own = (index.row(name, f"roofline_fraction{end}") for end in ("", "_path"))
-        if best is None:
-            continue
-        rows.append(
-            (
-                Cell(name),
-                Cell(cell_text(best, share_text, mark=True), source.anchor(best)),
-                Cell(cell_text(own, share_text, mark=True), source.anchor(own)),
-                Cell(index.text(name, "roofline_ceiling") or MISSING),
-            )
-        )
-    titles = ("variant", "of the machine's floor", "of its path's floor", "ceiling that sets it")
-    return Table("Share of the roofline", titles, tuple(rows)) if rows else None
+def _caches(facts: object) -> list[dict[str, Any]]:
+    """The caches of a manifest that tell their level and size."""
+    found = facts if isinstance(facts, list | tuple) else ()
+    return [c for c in found if isinstance(c, dict) and {"level", "size_bytes"} <= c.keys()]
 
 
-def _ceilings(found: ceilings.Ceilings) -> Table | None:
+def _ceilings(found: ceilings.Ceilings) -> Table:
     teams = found.thread_counts
-    if not teams:
-        return None
     names = list(dict.fromkeys(entry.name for entry in found.entries))
     titles = ("ceiling", *(f"{n} thread{'s' if n > 1 else ''}" for n in teams))
     rows = [(name, *(_rate(found.find(name, team)) for team in teams)) for name in names]

@@ -113,7 +113,7 @@ def test_data_can_be_saved(page, folders):
 def test_many_large_sessions_stay_light(tmp_path):
     """Lists, graphs and data are cut, and the page says so."""
     stacks = {f"v{n}": made.small_profile() for n in range(30)}
-    variants = {f"variant-{n}": 1e-3 for n in range(8)}
+    variants = {f"variant-{n}": 1e-3 for n in range(5)}
     rows = made.timing_rows(variants) + made.topdown_rows(variants)
     rows += [row("time", 1e-3, "variant-0", repeat=n, source="x" * 900) for n in range(600)]
     rows += [row("Self", 0.1, f"v{n}", scope="function", source="f" * 900) for n in range(600)]
