@@ -1,0 +1,172 @@
+// The AMX path's kernels on an emulated CPU with tiles and no system: products against plain loops.
+//
+// Bochs multiplies the signed operand of tdpbusd as if it were unsigned. Weights of 0..127 are exact
+// either way; for the whole range the products are compared with both meanings, and the one that fits is
+// reported. One and two rows take vpdpbusd on the same panels.
+#include "packed/amx_int8/rows__amx_int8.h"
+
+extern "C" void *memset(void *to, int value, size_t size) {
+    unsigned char *p = static_cast<unsigned char *>(to);
+    while (size-- > 0) {
+        *p++ = static_cast<unsigned char>(value);
+    }
+    return to;
+}
+
+namespace {
+
+constexpr size_t kMostK = 320, kMostRows = 32, kMostStride = 64 * 7;
+
+alignas(64) uint8_t rows[kMostRows * kMostStride];
+alignas(64) uint8_t panel[MOE_VNNI_CORRECTION_BYTES + kMostK * MOE_VNNI_NR];
+int8_t weights[MOE_VNNI_NR][kMostK];
+int32_t acc[kMostRows + 1][MOE_VNNI_NR + 5];
+uint32_t state = 12345;
+
+uint32_t random() {
+    state = state * 1664525u + 1013904223u;
+    return state >> 8;
+}
+
+// The first serial port. Source: National Semiconductor PC16550D data sheet, section 8.
+constexpr uint16_t kData = 0x3f8, kLineControl = 0x3fb, kLineStatus = 0x3fd;
+
+void out(uint16_t port, uint8_t value) {
+    __asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port));
+}
+
+uint8_t in(uint16_t port) {
+    uint8_t value;
+    __asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port));
+    return value;
+}
+
+void open_port() {
+    out(kLineControl, 0x80); // the next two are the divisor: 115200 baud
+    out(kData, 1);
+    out(kData + 1, 0);
+    out(kLineControl, 0x03); // eight bits
+}
+
+void wait_until(uint8_t status) {
+    while ((in(kLineStatus) & status) != status) {
+    }
+}
+
+void put(char c) {
+    wait_until(0x20); // there is room
+    out(kData, static_cast<uint8_t>(c));
+}
+
+void say(const char *text) {
+    while (*text != 0) {
+        put(*text++);
+    }
+}
+
+void say(size_t number) {
+    if (number >= 10) {
+        say(number / 10);
+    }
+    put(static_cast<char>('0' + number % 10));
+}
+
+moe_gemm_fn kernel_of(size_t m) {
+    switch (m) {
+    case 1: return moe_qu8s8_gemm_1x32c4__avx512_vnni;
+    case 2: return moe_qu8s8_gemm_2x32c4__avx512_vnni;
+#define MOE_CASE(mr) case mr: return moe_qu8s8_gemm_##mr##x32c64__amx_int8;
+    MOE_AMX_EACH_SMALL_TILE(MOE_CASE)
+    default: return moe_qu8s8_gemm_32x32c64__amx_int8;
+    }
+}
+
+enum Meaning { kSigned, kUnsigned };
+
+// Products that differ from the plain loops'; what lies around them counts too.
+size_t wrong(size_t m, size_t k, size_t stride, Meaning meaning) {
+    size_t found = 0;
+    for (size_t r = 0; r <= m && r <= kMostRows; ++r) {
+        for (size_t c = 0; c < MOE_VNNI_NR + 5; ++c) {
+            uint32_t expected = 77;
+            if (r < m && c < MOE_VNNI_NR) {
+                expected = 0;
+                for (size_t i = 0; i < k; ++i) {
+                    const int32_t w = weights[c][i];
+                    const int32_t factor = meaning == kSigned ? w : (w & 255);
+                    expected += static_cast<uint32_t>(rows[r * stride + i] * factor - 128 * w);
+                }
+            }
+            found += static_cast<uint32_t>(acc[r][c]) != expected;
+        }
+    }
+    return found;
+}
+
+void multiply(size_t m, size_t k, bool whole_range) {
+    const size_t stride = 64 * (moe_vnni_round_up(k, 64) / 64 | 1);
+    memset(rows, 128, sizeof rows);
+    memset(panel, 0xa5, sizeof panel);
+    const void *addresses[kMostRows];
+    const int8_t *channels[MOE_VNNI_NR];
+    for (size_t r = 0; r < m; ++r) {
+        addresses[r] = rows + r * stride;
+        for (size_t i = 0; i < k; ++i) {
+            rows[r * stride + i] = static_cast<uint8_t>(r == 1 ? 255 : 1 + random() % 255);
+        }
+    }
+    for (size_t c = 0; c < MOE_VNNI_NR; ++c) {
+        channels[c] = weights[c];
+        for (size_t i = 0; i < k; ++i) {
+            const uint32_t any = random();
+            weights[c][i] = static_cast<int8_t>(whole_range ? any : any & 127);
+        }
+    }
+    for (auto &row : acc) {
+        for (int32_t &value : row) {
+            value = 77;
+        }
+    }
+    moe_qs8_pack_32c64__amx_int8(k, channels, panel);
+    const bool tiles = m >= MOE_AMX_LEAST_ROWS;
+    if (tiles) {
+        moe_configure_tiles__amx_int8(m);
+    }
+    kernel_of(m)(k, addresses, panel, acc[0], MOE_VNNI_NR + 5);
+    if (tiles) {
+        moe_release_tiles__amx_int8();
+    }
+}
+
+} // namespace
+
+extern "C" void guest_main() {
+    open_port();
+    const size_t sizes[] = {1, 63, 64, 65, 128, 130, 257, 320};
+    size_t products = 0, failures = 0, as_signed = 0, as_unsigned = 0;
+    for (size_t k : sizes) {
+        const size_t stride = 64 * (moe_vnni_round_up(k, 64) / 64 | 1);
+        for (size_t m = 1; m <= kMostRows; ++m) {
+            multiply(m, k, false);
+            ++products;
+            const size_t differing = wrong(m, k, stride, kSigned);
+            if (differing != 0) {
+                ++failures;
+                say("wrong: rows "), say(m), say(" k "), say(k), say(" values "), say(differing);
+                say("\n");
+            }
+            multiply(m, k, true);
+            const bool fits = wrong(m, k, stride, kSigned) == 0;
+            const bool fits_unsigned =
+                m >= MOE_AMX_LEAST_ROWS && wrong(m, k, stride, kUnsigned) == 0;
+            as_signed += fits;
+            as_unsigned += !fits && fits_unsigned;
+            failures += !fits && !fits_unsigned;
+        }
+    }
+    say("products of weights 0..127: "), say(products), say("\n");
+    say("whole range, as the instruction is defined: "), say(as_signed), say("\n");
+    say("whole range, weights taken as unsigned: "), say(as_unsigned), say("\n");
+    say(failures == 0 ? "RESULT OK\n" : "RESULT WRONG\n");
+    wait_until(0x60); // all is sent
+}
