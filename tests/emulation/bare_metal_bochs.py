@@ -148,9 +148,7 @@ def main() -> int:
         sys.stdout.write(answer)
         if "RESULT" not in answer:
             log = folder / "bochs.log"
-            sys.stderr.write(
-                log.read_text(errors="replace")[-3000:] if log.is_file() else "no log\n"
-            )
+            sys.stderr.write(log.read_text(errors="replace")[-3000:] if log.is_file() else said)
     return 0 if "RESULT OK" in answer else 1
 
 
