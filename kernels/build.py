@@ -4,8 +4,9 @@ A build is a folder of the cache (``$MOE_PROF_CACHE``, else ``$XDG_CACHE_HOME/mo
 ``~/.cache/moe_prof``) named by a hash of all that decides its contents. It appears by one rename,
 its manifest written last, under a file lock, so that processes that start together build once and
 never see half a build. Every driver is tried in a process of its own before it counts: a path that
-the compiler believes in but the kernel or the hypervisor forbids is recorded with its reason. A new
-build removes those that have not been used for long (``cache``).
+the compiler believes in but the kernel or the hypervisor forbids is recorded with its reason. A
+build for another architecture (``target``) is tried in an emulator, where there is one. A new build
+removes those that have not been used for long (``cache``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import os
 import platform
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -30,7 +30,10 @@ from moe_prof.errors import BuildError, UsageError
 from moe_prof.kernels import cache
 from moe_prof.kernels.compiler import Compiler, find_cmake, find_compiler, find_ninja
 from moe_prof.kernels.elf import foreign_reason
-from moe_prof.kernels.features import ISA_PATHS, missing, read_cpu, supported
+from moe_prof.kernels.features import read_cpu, supported
+from moe_prof.kernels.target import Target, ime_emulator
+from moe_prof.kernels.target import target as find_target
+from moe_prof.kernels.trial import try_emulated, try_paths
 from moe_prof.parent_death import ended_with_this_process
 from moe_prof.progress import SILENT, Progress
 
@@ -40,9 +43,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SOURCE_DIR = Path(__file__).resolve().parent
 _SOURCE_SUFFIXES = {".cpp", ".h", ".map", ".txt", ".c", ".S"}
 _MANIFEST = "build.json"
-_MANIFEST_SCHEMA = 2
-_PROBE_ARGS = ("3", "33", "31", "5", "2", "1", "--benchmark")
-_PROBE_TIMEOUT_S = 60
+_MANIFEST_SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Build:
         unusable: paths that were not built or do not run here, with the reason.
         compiler: what the compiler calls itself.
         openmp: whether threads are real in it.
+        target: the architecture that it is for, "" for this machine's.
     """
 
     kind: Kind
@@ -64,6 +66,7 @@ class Build:
     unusable: dict[str, str]
     compiler: str
     openmp: bool
+    target: str = ""
 
     def library(self, isa: str) -> Path:
         """The shared library of a path.
@@ -81,7 +84,8 @@ class Build:
             UsageError: the path is not usable here; the message says why.
         """
         self._check(isa)
-        return self.folder / f"moe_bench-{isa}"
+        emulated = self.folder / f"moe_bench-{isa}-emulated"  # with what the emulator lacks
+        return emulated if emulated.is_file() else self.folder / f"moe_bench-{isa}"
 
     @property
     def front(self) -> Path:
@@ -95,6 +99,8 @@ class Build:
 
     def artifacts(self) -> tuple[Path, ...]:
         """Every file that is loaded or run."""
+        if self.target:
+            return (self.front, *(self.driver(isa) for isa in self.isas))
         paths = [path for isa in self.isas for path in (self.library(isa), self.driver(isa))]
         return (self.support, self.front, *paths)
 
@@ -123,18 +129,25 @@ def cache_root() -> Path:
         raise BuildError(f"no build cache: {error}; set MOE_PROF_CACHE to a folder") from error
 
 
-def build(kind: Kind = "release", progress: Progress = SILENT) -> Build:
+def build(kind: Kind = "release", progress: Progress = SILENT, target: str = "") -> Build:
     """The build of that kind, made now if the cache does not hold it.
 
+    Args:
+        kind: release, gprof, phases or portable.
+        progress: told when something is compiled.
+        target: another architecture, "" for this machine's; it has drivers only.
+
     Raises:
-        UsageError: the kind is unknown.
+        UsageError: the kind or the target is unknown.
         BuildError: no compiler, a failing compile, a cache that cannot be written.
     """
     if kind not in KINDS:
         raise UsageError(f"unknown build {kind!r}; known builds: {', '.join(KINDS)}")
-    compiler = find_compiler()
+    cross = find_target(target) if target and target != platform.machine() else None
+    compiler = find_compiler() if cross is None else cross.compiler()
     root = cache_root()
-    folder = root / f"{kind}-{_key(kind, compiler)}"
+    label = f"{kind}-{cross.name}" if cross else kind
+    folder = root / f"{label}-{_key(kind, compiler, cross)}"
     cache.use(folder)  # before it is opened, so that nobody removes it in between
     found = _open(folder, progress)
     if found is not None:
@@ -145,7 +158,7 @@ def build(kind: Kind = "release", progress: Progress = SILENT) -> Build:
         with cache.locked(root / f"{folder.name}.lock"):
             found = _open(folder, progress)
             if found is None:
-                _make(kind, compiler, folder, progress)
+                _make(kind, compiler, folder, progress, cross)
                 found = _open(folder, progress)
         with contextlib.suppress(OSError):  # a build that cannot be removed is no obstacle
             cache.prune(root)
@@ -159,7 +172,7 @@ def build(kind: Kind = "release", progress: Progress = SILENT) -> Build:
     return found
 
 
-def _key(kind: Kind, compiler: Compiler) -> str:
+def _key(kind: Kind, compiler: Compiler, cross: Target | None) -> str:
     """Hash of everything that decides what a build contains."""
     digest = hashlib.sha256()
     cpu = read_cpu()
@@ -169,7 +182,7 @@ def _key(kind: Kind, compiler: Compiler) -> str:
     )  # fmt: skip
     for fact in facts:
         digest.update(fact.encode() + b"\0")
-    _add_sources(digest)
+    _add_sources(digest, cross)
     return digest.hexdigest()[:16]
 
 
@@ -180,17 +193,17 @@ def sources_digest() -> str:
         BuildError: the sources are not there.
     """
     digest = hashlib.sha256()
-    _add_sources(digest)
+    _add_sources(digest, None)
     return digest.hexdigest()[:16]
 
 
-def _add_sources(digest: hashlib._Hash) -> None:
-    for path in _sources():
-        digest.update(str(path.relative_to(SOURCE_DIR)).encode() + b"\0")
+def _add_sources(digest: hashlib._Hash, cross: Target | None) -> None:
+    for path in _sources(cross):
+        digest.update(os.path.relpath(path, SOURCE_DIR).encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
 
 
-def _sources() -> list[Path]:
+def _sources(cross: Target | None) -> list[Path]:
     found = [SOURCE_DIR / "CMakeLists.txt"]
     for folder in ("cpp", "include"):
         found += [
@@ -198,6 +211,8 @@ def _sources() -> list[Path]:
         ]
     if len(found) == 1 or not found[0].is_file():
         raise BuildError(f"the C++ sources are missing in {SOURCE_DIR}; reinstall moe-prof")
+    if cross is not None:
+        found += [SOURCE_DIR / cross.toolchain, *filter(None, [ime_emulator()])]
     return sorted(found)
 
 
@@ -210,12 +225,12 @@ def _open(folder: Path, progress: Progress) -> Build | None:
         found = Build(
             kind=manifest["kind"], folder=folder, isas=tuple(manifest["isas"]),
             unusable=dict(manifest["unusable"]), compiler=manifest["compiler"],
-            openmp=bool(manifest["openmp"]),
+            openmp=bool(manifest["openmp"]), target=manifest["target"],
         )  # fmt: skip
         digests = dict(manifest["digests"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    reasons = (_damage(path, digests.get(path.name)) for path in found.artifacts())
+    reasons = (_damage(path, digests.get(path.name), found.target) for path in found.artifacts())
     reason = next((reason for reason in reasons if reason), "")
     if reason:
         progress.step(f"cached kernels cannot be used: {reason}; building again", slow=True)
@@ -223,10 +238,10 @@ def _open(folder: Path, progress: Progress) -> Build | None:
     return found
 
 
-def _damage(path: Path, digest: str | None) -> str:
+def _damage(path: Path, digest: str | None, target: str) -> str:
     """Why an artifact is not what was built here, "" when it is: loading another may crash."""
     try:
-        reason = foreign_reason(path)
+        reason = foreign_reason(path, target or None)
         if reason is None and _digest(path) != digest:
             reason = f"{path} has changed since it was built"
     except OSError as error:
@@ -240,14 +255,17 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _make(kind: Kind, compiler: Compiler, folder: Path, progress: Progress) -> None:
+def _make(
+    kind: Kind, compiler: Compiler, folder: Path, progress: Progress, cross: Target | None
+) -> None:
     """Configure, compile, try the drivers, write the manifest, move into place."""
     for left_over in folder.parent.glob(f"{folder.name}.*/"):  # by a build that was killed
         shutil.rmtree(left_over, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
-        with progress.task(f"building the C++ kernels ({kind}, first use) ...", slow=True):
-            manifest = _compile(kind, compiler, scratch, folder)
+        what = f"{kind}, {cross.name}" if cross else kind
+        with progress.task(f"building the C++ kernels ({what}, first use) ...", slow=True):
+            manifest = _compile(kind, compiler, scratch, folder, cross)
         (scratch / _MANIFEST).write_text(json.dumps(manifest, indent=1))
         _remove(folder)
         scratch.rename(folder)
@@ -263,7 +281,9 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _compile(kind: Kind, compiler: Compiler, scratch: Path, folder: Path) -> dict[str, object]:
+def _compile(
+    kind: Kind, compiler: Compiler, scratch: Path, folder: Path, cross: Target | None
+) -> dict[str, object]:
     log = folder.parent / f"{folder.name}.log"
     cmake = find_cmake()
     configure = [
@@ -271,14 +291,19 @@ def _compile(kind: Kind, compiler: Compiler, scratch: Path, folder: Path) -> dic
         f"-DCMAKE_MAKE_PROGRAM={find_ninja()}", f"-DMOE_KIND={kind}",
         f"-DCMAKE_CXX_COMPILER={_compiler_program(compiler, scratch)}",
         f"-DMOE_COMPILER_IS_ZIG={'ON' if compiler.is_zig else 'OFF'}",
-        f"-DMOE_PATHS={';'.join(supported(read_cpu()))}",  # others cannot run here
     ]  # fmt: skip
+    if cross is None:
+        configure.append(f"-DMOE_PATHS={';'.join(supported(read_cpu()))}")  # others cannot run here
+    else:
+        configure.append(f"-DCMAKE_TOOLCHAIN_FILE={SOURCE_DIR / cross.toolchain}")
+        configure.append(f"-DMOE_IME_EMULATOR={ime_emulator() or ''}")
     text = _run(configure, "", log)
     _run([str(cmake), "--build", str(scratch)], text, log)
     shutil.rmtree(scratch / "CMakeFiles", ignore_errors=True)  # objects, half of the size
-    isas, unusable = _try_paths(scratch)
+    isas, unusable = try_paths(scratch) if cross is None else try_emulated(scratch, cross)
     openmp = (scratch / "openmp.txt").read_text(encoding="utf-8").strip() == "ON"
-    made = Build(kind, scratch, tuple(isas), unusable, compiler.version, openmp)
+    target = "" if cross is None else cross.name
+    made = Build(kind, scratch, tuple(isas), unusable, compiler.version, openmp, target)
     return {
         "schema": _MANIFEST_SCHEMA,
         "kind": kind,
@@ -286,6 +311,7 @@ def _compile(kind: Kind, compiler: Compiler, scratch: Path, folder: Path) -> dic
         "unusable": unusable,
         "compiler": compiler.version,
         "openmp": openmp,
+        "target": target,
         "digests": {path.name: _digest(path) for path in made.artifacts()},
     }
 
@@ -341,45 +367,3 @@ def first_errors(output: str, limit: int = 2) -> str:
     marks = ("error:", "cmake error", "undefined reference", "ld: ")
     errors = [line for line in lines if any(mark in line.lower() for mark in marks)]
     return " | ".join(errors[:limit] or lines[-limit:] or ["no output"])
-
-
-def _try_paths(scratch: Path) -> tuple[list[str], dict[str, str]]:
-    """Which paths of a finished build run here: CPU features, then one tiny forward each."""
-    cpu = read_cpu()
-    usable: list[str] = []
-    unusable: dict[str, str] = {}
-    for path in ISA_PATHS:
-        driver = scratch / f"moe_bench-{path.name}"
-        lacking = missing(path, cpu)
-        if lacking:
-            unusable[path.name] = f"this CPU lacks {', '.join(lacking)}"
-        elif not driver.is_file():
-            unusable[path.name] = "not part of this build, or the compiler has no flags for it"
-        else:
-            reason = _probe(driver)
-            if reason is None:
-                usable.append(path.name)
-            else:
-                unusable[path.name] = reason
-    if not usable:
-        raise BuildError(f"no path of the kernels runs here: {unusable}")
-    return usable, unusable
-
-
-def _probe(driver: Path) -> str | None:
-    """Why a driver does not run here, None when it does."""
-    try:
-        with tempfile.TemporaryDirectory() as folder:  # the gprof build leaves a gmon.out
-            done = subprocess.run(
-                [str(driver), *_PROBE_ARGS], capture_output=True, text=True, errors="replace",
-                cwd=folder,
-                timeout=_PROBE_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"its driver cannot be run: {error}"
-    if done.returncode == -signal.SIGILL:
-        return "this kernel or hypervisor forbids instructions that the compiler chose (SIGILL)"
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        return f"its driver failed with exit code {done.returncode}: {said[0]}"
-    return None

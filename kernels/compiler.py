@@ -50,13 +50,13 @@ def find_compiler() -> Compiler:
             raise BuildError(f"CXX={wish}: {error}; {INSTALL_HINT}") from error
         if shutil.which(argv[0]) is None:
             raise BuildError(f"CXX={wish}: no such program; {INSTALL_HINT}")
-        return _ask_version(argv)
+        return ask_version(argv)
     for name in CANDIDATES:
         found = shutil.which(name)
         if found is not None:
-            return _ask_version((found,))
+            return ask_version((found,))
     if find_spec("ziglang") is not None:
-        return _ask_version((sys.executable, "-m", "ziglang", "c++"))
+        return ask_version((sys.executable, "-m", "ziglang", "c++"))
     raise BuildError(f"no C++ compiler found ({', '.join(CANDIDATES)}); {INSTALL_HINT}")
 
 
@@ -78,7 +78,12 @@ def find_ninja() -> Path:
     return _find_tool("ninja")
 
 
-def _ask_version(argv: tuple[str, ...]) -> Compiler:
+def ask_version(argv: tuple[str, ...]) -> Compiler:
+    """The compiler that is called so.
+
+    Raises:
+        BuildError: it cannot be run.
+    """
     try:
         done = subprocess.run(
             [*argv, "--version"], capture_output=True, text=True, errors="replace", timeout=60,

@@ -42,18 +42,18 @@ def machine_of(path: Path) -> str | None:
     return name
 
 
-def foreign_reason(path: Path) -> str | None:
-    """Why ``path`` cannot be loaded or run here, None when it is whole and for this machine.
+def foreign_reason(path: Path, machine: str | None = None) -> str | None:
+    """Why ``path`` is nothing for ``machine`` (this one), None when it is whole and for it.
 
     Raises:
         OSError: the file cannot be read.
     """
     found = machine_of(path)
-    here = platform.machine()
+    here = machine or platform.machine()
     if found is None:
         return f"{path} is not an ELF file"
     if found != here and sys.platform == "linux":
-        return f"{path} is built for {found}, this machine is {here}"
+        return f"{path} is built for {found}, {'not for' if machine else 'this machine is'} {here}"
     return f"{path} is cut off" if is_cut_off(path) else None
 
 

@@ -58,6 +58,10 @@ ISA_PATHS: tuple[IsaPath, ...] = (
         "avx2", "x86_64", ("avx2", "fma", "f16c", "bmi1", "bmi2", "abm", "movbe"),
         "256-bit vectors of x86-64-v3",
     ),
+    IsaPath(
+        "ime", "riscv64", ("v",), "SpacemiT's matrix extension beside 256-bit RISC-V vectors"
+    ),
+    IsaPath("rvv", "riscv64", ("v",), "RISC-V vectors 1.0 of any length from 128 bits"),
     IsaPath("portable", "", (), "the architecture's baseline, runs everywhere"),
 )  # fmt: skip
 
@@ -80,8 +84,11 @@ def parse_cpuinfo(text: str, machine: str) -> CpuFeatures:
         key, _, value = line.partition(":")
         fields.setdefault(key.strip(), value.strip())
     model = next((fields[key] for key in _MODEL_KEYS if fields.get(key)), "")
-    flags = " ".join(fields.get(key, "") for key in _FEATURE_KEYS)
-    return CpuFeatures(machine, model, frozenset(flags.split()))
+    flags = set(" ".join(fields.get(key, "") for key in _FEATURE_KEYS).split())
+    if fields.get("isa", "").startswith("rv"):  # rv64imafdcv_zba: letters, then names
+        letters, *names = fields["isa"].split("_")
+        flags |= {*letters[4:], *names}
+    return CpuFeatures(machine, model, frozenset(flags))
 
 
 def read_cpu() -> CpuFeatures:

@@ -85,8 +85,8 @@ def is_library_path(name: str) -> bool:
 def forced_isa(spec: VariantSpec, isa: str | None) -> str | None:
     """The path asked for, by argument or by MOE_PROF_ISA; None leaves the choice open.
 
-    A variant that exists for ``portable`` only is the baseline: every CPU path includes it, so that
-    the environment variable does not take it away.
+    A variant that exists for ``portable`` only is there whatever path the others take, so that the
+    environment variable does not take it away.
 
     Raises:
         UsageError: this CPU lacks the path, or the variant is not built for it.

@@ -78,6 +78,11 @@ VARIANTS: tuple[VariantSpec, ...] = (
         "pack the weights for int8 dot-product instructions (packed)",
     ),
     VariantSpec(
+        "portable", "c++", ("portable",), "reference", 1e-3, 5e-3, True, False,
+        "the way of packed in standard C++, for any architecture: bit-equal to scalar",
+        "write the int8 products in the machine's vector instructions (packed, rvv, ime)",
+    ),
+    VariantSpec(
         "packed", "c++", _PACKED_ISAS, "free", 1e-3, 5e-3, True, False,
         "weights packed at prepare, exact int8 microkernels, several tokens per weight load",
         "choose the path by shape and keep an expert's weights on one core (dispatched)",
@@ -86,6 +91,21 @@ VARIANTS: tuple[VariantSpec, ...] = (
         "dispatched", "c++", _PACKED_ISAS, "free", 1e-3, 5e-3, True, False,
         "packed kernels on the path that was measured best for the shape and the threads",
         "measure the thresholds on the machine at hand",
+    ),
+    VariantSpec(
+        "rvv", "c++", ("rvv",), "free", 1e-3, 5e-3, True, False,
+        "RISC-V vectors of any length: 16 outputs wide, a weight load serves up to 8 tokens",
+        "multiply tiles by the matrix extension where there is one (ime)",
+    ),
+    VariantSpec(
+        "ime", "c++", ("ime",), "free", 1e-3, 5e-3, True, False,
+        "SpacemiT's matrix extension: tiles of 4 x 4 x 8 products, 8 tokens x 16 outputs at once",
+        "choose ime or rvv by matrix (MOE_IME_GATE_UP, MOE_IME_DOWN) on the board at hand",
+    ),
+    VariantSpec(
+        "rvv-dispatched", "c++", ("rvv",), "free", 1e-3, 5e-3, True, False,
+        "the kernels of rvv on a path chosen by the shape, as dispatched does",
+        "measure the thresholds of the choice on the board at hand",
     ),
 )  # fmt: skip
 

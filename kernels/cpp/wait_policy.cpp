@@ -22,6 +22,8 @@ inline void relax() {
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("isb" ::: "memory");
+#elif defined(__riscv)
+    __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory"); // pause, elsewhere a fence
 #else
     std::atomic_signal_fence(std::memory_order_seq_cst);
 #endif

@@ -22,6 +22,8 @@ struct WaitPolicy {
 constexpr WaitPolicy kEnoughCpus{20'000, 50'000};
 constexpr WaitPolicy kFewerCpus{0, 0}; // than threads that run: the awaited one needs this CPU
 
+uint64_t wait_clock_ns();
+
 // A clock for differences: a register where the processor has one that runs at a constant rate.
 static inline uint64_t wait_ticks() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -31,12 +33,9 @@ static inline uint64_t wait_ticks() {
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
     return ticks;
 #else
-    uint64_t wait_clock_ns();
     return wait_clock_ns();
 #endif
 }
-
-uint64_t wait_clock_ns();
 
 // Rate of wait_ticks, from two readings of both clocks some time apart.
 class TickRate {

@@ -60,9 +60,9 @@ PATHS: tuple[PathFacts, ...] = (
         "int8_amx_int8",
     ),
     PathFacts("neon_dot", "128-bit int8 dot products", "aarch64", ("asimddp",), "int8_neon_dot"),
-    PathFacts("rvv", "RISC-V vectors", "riscv64", ("v",)),
+    PathFacts("rvv", BUILT_PATHS["rvv"].idea, "riscv64", BUILT_PATHS["rvv"].features),
     PathFacts(
-        "ime", "SpacemiT's integer matrix extension", "riscv64", ("v",), core="spacemit-x60"
+        "ime", BUILT_PATHS["ime"].idea, "riscv64", BUILT_PATHS["ime"].features, core="spacemit-x60"
     ),
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 
 from moe_prof.errors import BuildError, UsageError
 from moe_prof.kernels import build as kernel_build
-from moe_prof.kernels import compiler
+from moe_prof.kernels import compiler, trial
 from moe_prof.kernels.build import Build
 from moe_prof.progress import Progress
 
@@ -151,7 +151,7 @@ def test_ziglang_is_the_last_resort(monkeypatch, tmp_path):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(compiler, "find_spec", lambda name: object())
-    monkeypatch.setattr(compiler, "_ask_version", lambda argv: argv)
+    monkeypatch.setattr(compiler, "ask_version", lambda argv: argv)
     assert compiler.find_compiler()[1:] == ("-m", "ziglang", "c++")
 
 
@@ -177,7 +177,7 @@ def test_probe_reports_a_forbidden_instruction(tmp_path):
     driver = tmp_path / "driver"
     driver.write_text("#!/bin/sh\nkill -ILL $$\n")
     driver.chmod(0o755)
-    assert "SIGILL" in kernel_build._probe(driver)
+    assert "SIGILL" in trial._probe(driver)
 
 
 def test_probe_reports_a_drivers_own_words(tmp_path):
@@ -185,13 +185,13 @@ def test_probe_reports_a_drivers_own_words(tmp_path):
     driver = tmp_path / "driver"
     driver.write_text("#!/bin/sh\necho not today >&2\nexit 2\n")
     driver.chmod(0o755)
-    assert kernel_build._probe(driver) == "its driver failed with exit code 2: not today"
+    assert trial._probe(driver) == "its driver failed with exit code 2: not today"
 
 
 def test_probe_accepts_a_good_driver():
     """A driver of the finished build passes."""
     built = kernel_build.build()
-    assert kernel_build._probe(built.driver(built.isas[0])) is None
+    assert trial._probe(built.driver(built.isas[0])) is None
 
 
 def test_foreign_cache_is_announced_and_not_used(tmp_path):
@@ -202,8 +202,8 @@ def test_foreign_cache_is_announced_and_not_used(tmp_path):
     for name in names:
         (tmp_path / name).write_bytes(riscv)
     manifest = {
-        "schema": 2, "kind": "release", "isas": ["portable"], "unusable": {}, "compiler": "c++",
-        "openmp": True, "digests": {},
+        "schema": 3, "kind": "release", "isas": ["portable"], "unusable": {}, "compiler": "c++",
+        "openmp": True, "target": "", "digests": {},
     }  # fmt: skip
     (tmp_path / "build.json").write_text(json.dumps(manifest))
     said = []
@@ -280,7 +280,7 @@ def test_left_overs_of_killed_builds_are_removed(monkeypatch, tmp_path):
     for name in ("release-1.abc", "release-2.abc"):
         (tmp_path / name).mkdir()
     (tmp_path / "release-1.log").touch()
-    kernel_build._make("release", None, tmp_path / "release-1", Progress(enabled=False))
+    kernel_build._make("release", None, tmp_path / "release-1", Progress(enabled=False), None)
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["release-1", "release-1.log", "release-2.abc"]
 

@@ -39,6 +39,15 @@ def test_cpuinfo_of_each_architecture_is_read(text, machine, model, flag):
     assert (cpu.model, flag in cpu.flags, cpu.machine) == (model, True, machine)
 
 
+def test_letters_of_a_riscv_cpu_are_features():
+    """The string of RISC-V extensions is taken apart, so that a path can ask for one of them."""
+    cpu = parse_cpuinfo(RISCV, "riscv64")
+    assert {"v", "c", "zba", "zbb"} <= cpu.flags
+    assert supported(cpu) == ("native", "ime", "rvv", "portable")
+    bare = parse_cpuinfo("isa\t: rv64imafdc\n", "riscv64")
+    assert missing(BY_NAME["rvv"], bare) == ("v",)
+
+
 def test_empty_cpuinfo_has_no_flags():
     """Nothing readable means no features, not an error."""
     assert parse_cpuinfo("", "x86_64") == CpuFeatures("x86_64", "", frozenset())

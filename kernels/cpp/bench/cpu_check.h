@@ -2,7 +2,10 @@
 //
 // Source: CPUID leaves 1, 7 (0 and 1) and 0x80000001 and XCR0, Intel SDM volume 2A (CPUID) and volume 1,
 // chapter 13 (XSAVE); the feature lists are the levels x86-64-v3 and v4 of the x86-64 psABI. Asked
-// here and not of __builtin_cpu_supports, which answers no in some compilers' runtimes.
+// here and not of __builtin_cpu_supports, which answers no in some compilers' runtimes. On RISC-V,
+// where programs can ask for nothing but AT_HWCAP, which emulators and older kernels leave empty, an
+// instruction of the path is tried (The RISC-V Instruction Set Manual, volume 1: vsetivli came with
+// version 1.0 of V).
 #pragma once
 
 #include <cstddef>
@@ -13,6 +16,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__riscv)
+#include <csetjmp>
+#include <csignal>
 #endif
 
 namespace bench {
@@ -104,10 +110,63 @@ inline std::string missing_of_x86_path(const std::string &isa) {
     return missing;
 }
 
+#elif defined(__riscv)
+
+inline sigjmp_buf illegal_instruction;
+
+// Whether an instruction is carried out. A handler that is there already stays: it may be what
+// carries it out.
+inline bool runs(void (*instruction)()) {
+    struct sigaction before {};
+    struct sigaction catching {};
+    catching.sa_handler = [](int) { siglongjmp(illegal_instruction, 1); };
+    sigaction(SIGILL, nullptr, &before);
+    const bool ours = (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler == SIG_DFL;
+    if (ours) {
+        sigaction(SIGILL, &catching, nullptr);
+    }
+    volatile bool done = false;
+    if (sigsetjmp(illegal_instruction, 1) == 0) {
+        instruction();
+        done = true;
+    }
+    sigaction(SIGILL, &before, nullptr);
+    return done;
+}
+
+// vsetivli zero, 1, e8, m1, ta, ma
+inline void try_vectors() { __asm__ volatile(".word 0xcc00f057"); }
+
+// The length of a vector register: the control register vlenb.
+inline unsigned long vector_bytes() {
+    unsigned long bytes;
+    __asm__ volatile("csrr %0, 0xc22" : "=r"(bytes));
+    return bytes;
+}
+
+// vmadot v16, v0, v1 of SpacemiT's matrix extension, on elements of 8 bits
+inline void try_matrices() {
+    __asm__ volatile(".word 0xcc00f057\n\t"
+                     ".insn r 0x2b, 3, 0x71, x16, x0, x1");
+}
+
 #endif
 
 // The first feature that is missing for the path; empty when it can run.
 inline std::string missing_feature(const std::string &isa) {
+    if (isa == "rvv" || isa == "ime") {
+#if defined(__riscv)
+        if (!runs(try_vectors)) {
+            return "vectors of version 1.0 (V)";
+        }
+        if (isa == "ime" && vector_bytes() != 32) {
+            return "vector registers of 256 bits";
+        }
+        return isa == "rvv" || runs(try_matrices) ? "" : "SpacemiT's matrix extension (vmadot)";
+#else
+        return "a riscv64 CPU";
+#endif
+    }
     if (isa == "portable" || isa == "native") {
         return "";
     }

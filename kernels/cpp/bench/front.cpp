@@ -49,13 +49,15 @@ bool has_variant(const Path &path, const std::string &variant) {
     return false;
 }
 
-// The stage that comes last in any of the usable paths; the longest list holds every stage.
-std::string last_stage(const std::vector<Path> &paths) {
-    const std::vector<std::string> *longest = &paths.front().variants;
+// The stage that comes last in the best path that has one of its own; in the baseline path, which is
+// the last one built, when no path has.
+std::string last_stage(const std::vector<Path> &paths, const Path &baseline) {
     for (const Path &path : paths) {
-        longest = path.variants.size() > longest->size() ? &path.variants : longest;
+        if (!has_variant(baseline, path.variants.back())) {
+            return path.variants.back();
+        }
     }
-    return longest->back();
+    return paths.front().variants.back();
 }
 
 int fail(const std::string &text) {
@@ -109,7 +111,7 @@ int main(int argc, char **argv) {
     if (wished.empty()) {
         return fail("unknown path '" + options.isa + "'; paths that run here: " + names);
     }
-    const std::string variant = options.variant.empty() ? last_stage(wished) : options.variant;
+    const std::string variant = options.variant.empty() ? last_stage(wished, built_paths().back()) : options.variant;
     for (const Path &path : wished) {
         if (has_variant(path, variant)) {
             const std::string driver = own_folder() + "/moe_bench-" + path.isa;

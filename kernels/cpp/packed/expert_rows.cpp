@@ -41,11 +41,12 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
 
     timers.enter(thread, MOE_PHASE_DOWN);
     const void *const *h = scratch.tiles.prepare(mk, shape.d_ff, h_rows, count);
+    const moe_microkernels &products = *moe_down_kernels(&mk);
     // Tile by tile, so that the stores to `out`, which miss the caches, drain behind the products.
     for (std::size_t p = 0; p < shape.down_panels; ++p) {
         for (std::size_t m = 0; m < count; m += mk.mr) {
             const std::size_t mr = std::min(mk.mr, count - m);
-            mk.gemm[mr - 1](shape.d_ff, h + m, weights.down_panel(expert, p),
+            products.gemm[mr - 1](shape.d_ff, h + m, weights.down_panel(expert, p),
                             scratch.acc.data(), mk.nr);
             mk.dequantize(mr, mk.nr, scratch.acc.data(), mk.nr, weights.down_scales(expert),
                           scratch.h_scale + m, p * mk.nr, rows.out + begin + m);

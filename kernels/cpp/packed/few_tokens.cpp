@@ -155,6 +155,7 @@ void FewTokens::down(Lane &lane, TileRows &tiles, int32_t thread, int32_t team,
     const ExpertShape &shape = packed.shape;
     const Share share = static_share(static_cast<int64_t>(shape.down_panels), thread, team);
     layer_.timers.enter(thread, MOE_PHASE_DOWN);
+    const moe_microkernels &products = *moe_down_kernels(&mk);
     for (int32_t i = 0; i < lane.buckets.task_count(); ++i) {
         const Task &task = lane.buckets.task(i);
         const std::size_t expert = index(task.expert);
@@ -172,7 +173,7 @@ void FewTokens::down(Lane &lane, TileRows &tiles, int32_t thread, int32_t team,
         for (std::size_t p = index(share.begin); p < index(share.end); ++p) {
             for (std::size_t m = 0; m < count; m += mk.mr) {
                 const std::size_t mr = std::min(mk.mr, count - m);
-                mk.gemm[mr - 1](shape.d_ff, even + m, packed.down_panel(expert, p), lane.tile.data(),
+                products.gemm[mr - 1](shape.d_ff, even + m, packed.down_panel(expert, p), lane.tile.data(),
                                 mk.nr);
                 mk.dequantize(mr, mk.nr, lane.tile.data(), mk.nr, packed.down_scales(expert),
                               h_scale + m, p * mk.nr, out + m);

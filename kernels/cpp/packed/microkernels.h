@@ -1,11 +1,14 @@
-// What an instruction-set path supplies to the `packed` variant: microkernels and their tile sizes.
+// What an instruction-set path supplies to the plans over packed weights: microkernels and their
+// tile sizes.
 //
-// The driver (variants/packed.cpp and the files beside this one) knows nothing of an instruction
-// set. It asks this table for sizes, lets the path lay out weights and activations as it likes, and
-// calls its microkernels on whole tiles. A new path is one folder of microkernels and one table.
+// The plans (packed_plan.cpp, dispatched_plan.cpp and the files beside them) know nothing of an
+// instruction set. They ask this table for sizes, let the path lay out weights and activations as it
+// likes, and call its microkernels on whole tiles. A new path is one folder of microkernels and one
+// table.
 //
 // Microkernels are freestanding: pointers and sizes only, no allocation, no I/O, no threads, no
-// calls into libraries, so that the same objects can run in an emulator. Sizes are in elements
+// calls into libraries (but for portable/, see rows__portable.h), so that the same objects can run in
+// an emulator. Sizes are in elements
 // unless named otherwise. `rows` are activation rows (one per token), `panels` hold weights.
 //
 //   activation row  K int8 values of one token in the path's own form, row_bytes(K) bytes
@@ -84,7 +87,14 @@ typedef struct moe_microkernels {
     size_t (*find_above)(size_t begin, size_t n, const float *score, float threshold);
 
     const struct moe_candidate_kernels *candidates; // candidate_kernels.h; NULL: the path has none
+    // Whose pack_panel, panel_bytes and gemm serve the down matrix, with equal mr, nr and rows; NULL:
+    // this table's own.
+    const struct moe_microkernels *down;
 } moe_microkernels;
+
+static inline const moe_microkernels *moe_down_kernels(const moe_microkernels *mk) {
+    return mk->down == NULL ? mk : mk->down;
+}
 
 #ifdef __cplusplus
 }

@@ -37,7 +37,7 @@ void advise_large_pages(uint8_t *data, std::size_t size) {
 ExpertShape::ExpertShape(const moe_microkernels &mk, const moe_weights &w)
     : d_model(static_cast<std::size_t>(w.d_model)), d_ff(static_cast<std::size_t>(w.d_ff)),
       gate_up_panels(divide_up(d_ff, mk.nr / 2)), down_panels(divide_up(d_model, mk.nr)),
-      gate_up_panel_bytes(mk.panel_bytes(d_model)), down_panel_bytes(mk.panel_bytes(d_ff)),
+      gate_up_panel_bytes(mk.panel_bytes(d_model)), down_panel_bytes(moe_down_kernels(&mk)->panel_bytes(d_ff)),
       h_padded(gate_up_panels * mk.nr / 2), d_padded(down_panels * mk.nr),
       expert_bytes(gate_up_panels * gate_up_panel_bytes + down_panels * down_panel_bytes) {}
 
@@ -101,7 +101,8 @@ void PackedWeights::pack_down(const moe_microkernels &mk, const moe_weights &w, 
             channels[c] = inside ? w.down + expert * matrix + d * shape.d_ff : nullptr;
             scales[d] = inside ? w.down_scale[expert * shape.d_model + d] : 0.0f;
         }
-        mk.pack_panel(shape.d_ff, channels, const_cast<uint8_t *>(down_panel(expert, p)));
+        moe_down_kernels(&mk)->pack_panel(shape.d_ff, channels,
+                                          const_cast<uint8_t *>(down_panel(expert, p)));
     }
 }
 

@@ -199,6 +199,7 @@ void SingleToken::down(Lane &lane, int32_t thread, int32_t team, const float *x,
     const std::size_t channel = first * mk_.nr;
     const float **parts = lane.parts.data();
     timers_.enter(thread, MOE_PHASE_DOWN);
+    const moe_microkernels &products = *moe_down_kernels(&mk_);
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         if (slot == slots_ / 2) {
             pool_.expect_arrival(thread);
@@ -206,7 +207,7 @@ void SingleToken::down(Lane &lane, int32_t thread, int32_t team, const float *x,
         const std::size_t expert = expert_at(lane, slot);
         const void *row = lane.h_row.data() + slot * lane.h_row_bytes;
         for (std::size_t p = first; p < last; ++p) {
-            mk_.gemm[0](shape.d_ff, &row, packed_.down_panel(expert, p),
+            products.gemm[0](shape.d_ff, &row, packed_.down_panel(expert, p),
                         lane.acc.data() + (p - first) * mk_.nr, mk_.nr);
         }
         float *part = lane.part.data() + slot * shape.d_padded;

@@ -16,7 +16,9 @@ UNUSED = "the instructions run here; no built-in variant uses them yet"
 USED = "used by packed, dispatched"
 AVX512 = "avx512f, avx512bw, avx512cd, avx512dq, avx512vl, avx512_vnni"
 PERMISSION = "arch_prctl(ARCH_REQ_XCOMP_PERM, 18): Permission denied"
-BUILT_WITH_TILES = dataclasses.replace(BUILD, isas=("native", "amx_int8", "avx_vnni", "avx2"))
+BUILT_WITH_TILES = dataclasses.replace(
+    BUILD, isas=("native", "amx_int8", "avx_vnni", "avx2", "ime", "rvv")
+)
 BY_NAME = {path.name: path for path in isa_paths.PATHS}
 
 
@@ -53,8 +55,8 @@ def willing_probes(monkeypatch):
         ("zen3-vm", "amx_int8", False, f"this CPU does not show {AVX512}, amx_tile, amx_int8"),
         ("neoverse-v1", "avx2", False, "needs x86_64, this is aarch64"),
         ("neoverse-v1", "neon_dot", True, UNUSED),
-        ("spacemit-k1", "rvv", True, UNUSED),
-        ("spacemit-k1", "ime", True, UNUSED),
+        ("spacemit-k1", "rvv", True, "used by rvv, rvv-dispatched"),
+        ("spacemit-k1", "ime", True, "used by ime"),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("willing_probes")
