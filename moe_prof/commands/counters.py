@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from moe_prof.analysis.query import RowIndex
+from moe_prof.commands import emulated_counters
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import add_workload, require_scenario, split_output
 from moe_prof.commands.program import run_program
@@ -36,16 +37,18 @@ from moe_prof.topdown.modelled import simulated_rows
 class CountersCommand:
     """count instructions, branches and cache misses of one forward. Only the forward loop is
     counted. Hardware counters are used where there are any; elsewhere instructions, branches and
-    misses are simulated on one thread, and perf's software events are counted. Example: moe-prof
-    counters S3 --variant scalar,matricized. With -- COMMAND: those of any whole program.
+    misses are simulated on one thread, and perf's software events are counted. --target riscv64
+    counts the instructions of its variants in an emulator. Example: moe-prof counters S3 --variant
+    scalar,matricized. With -- COMMAND: those of any whole program.
     """
 
     name = "counters"
     takes_program = True
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """The common options."""
+        """The common options, and another architecture."""
         add_workload(parser, default_variants="all", or_program=True)
+        emulated_counters.add_target(parser)
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Count.
@@ -57,6 +60,8 @@ class CountersCommand:
         if args.program:
             return run_program(self.name, args, progress)
         require_scenario(args)
+        if args.target is not None:
+            return emulated_counters.run(args, progress)
         deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()
