@@ -28,6 +28,7 @@ _PACKAGES: dict[str, tuple[str, str, str, str, str]] = {
     "valgrind": ("valgrind", "valgrind valgrind-devel", "valgrind valgrind-devel", "valgrind",
                  "valgrind valgrind-dev"),
     "llvm": ("llvm", "llvm", "llvm", "llvm", "llvm"),
+    "qemu-user": ("qemu-user", "qemu-user", "qemu-linux-user", "qemu-user", "qemu-riscv64"),
     "binutils": ("binutils", "binutils", "binutils", "binutils", "binutils"),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from moe_prof.collectors import (
     disassembly,
     llvm_mca,
     perf_facts,
+    qemu_user,
     vtune_refusals,
 )
 from moe_prof.collectors import perf_topdown_plan as topdown_plan
@@ -127,6 +128,11 @@ def valgrind(context: Context) -> Availability:
     return _with_install(context, callgrind.availability(), "valgrind")
 
 
+def qemu(context: Context) -> Availability:
+    """Counts for another architecture, in an emulator."""
+    return _with_install(context, qemu_user.availability(), "qemu-user")
+
+
 def mca(context: Context) -> Availability:
     """Throughput bounds of the hot loop."""
     core = context.machine.microarchitecture
@@ -168,6 +174,7 @@ CHECKS: tuple[Check, ...] = tuple(
         ("gprof", "call counts and time per function", gprof, ("hotspots",)),
         ("callgrind", "simulated instructions, misses, mispredictions", valgrind,
          ("topdown", "counters", "hotspots")),
+        ("qemu-user", "counted instructions of RISC-V variants", qemu, ("counters",)),
         ("llvm-mca", "throughput bounds of the hot loop", mca, ("topdown",)),
         ("objdump", "finds the hot loop for llvm-mca", objdump, ("topdown",)),
     )

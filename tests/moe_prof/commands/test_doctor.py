@@ -21,7 +21,7 @@ FOUND = (
 EXPECTED_NAMES = {
     "portable", "native", "avx2", "avx_vnni", "avx512_vnni", "amx_int8", "rvv", "ime",
     "builtin", "perf stat", "perf topdown", "perf record", "VTune", "gprof", "callgrind",
-    "llvm-mca", "objdump",
+    "qemu-user", "llvm-mca", "objdump",
 }  # fmt: skip
 
 
