@@ -28,6 +28,7 @@ from moe_prof.errors import (
     UsageError,
     WorkloadError,
 )
+from moe_prof.kernels.driver import layer_argv
 from moe_prof.scenario import Scenario
 
 WARMUP_FORWARDS = 1
@@ -121,7 +122,8 @@ class Workload:
         _, d, h, e, k = self.scenario.shape
         sizes = (self.tokens, d, h, e, k, self.iterations)
         return (
-            str(self.driver), *(str(size) for size in sizes), "--benchmark", "--json",
+            str(self.driver), *(str(size) for size in sizes), *layer_argv(self.scenario),
+            "--benchmark", "--json",
             "--variant", self.variant, "--threads", "1", "--seed", str(self.seed),
             "--warmup", str(WARMUP_FORWARDS),
         )  # fmt: skip

@@ -129,13 +129,19 @@ def cache_root() -> Path:
         raise BuildError(f"no build cache: {error}; set MOE_PROF_CACHE to a folder") from error
 
 
-def build(kind: Kind = "release", progress: Progress = SILENT, target: str = "") -> Build:
+def build(
+    kind: Kind = "release",
+    progress: Progress = SILENT,
+    target: str = "",
+    compiler: Compiler | None = None,
+) -> Build:
     """The build of that kind, made now if the cache does not hold it.
 
     Args:
         kind: release, gprof, phases or portable.
         progress: told when something is compiled.
         target: another architecture, "" for this machine's; it has drivers only.
+        compiler: None for the usual one, of the target if there is one.
 
     Raises:
         UsageError: the kind or the target is unknown.
@@ -144,7 +150,8 @@ def build(kind: Kind = "release", progress: Progress = SILENT, target: str = "")
     if kind not in KINDS:
         raise UsageError(f"unknown build {kind!r}; known builds: {', '.join(KINDS)}")
     cross = find_target(target) if target and target != platform.machine() else None
-    compiler = find_compiler() if cross is None else cross.compiler()
+    if compiler is None:
+        compiler = find_compiler() if cross is None else cross.compiler()
     root = cache_root()
     label = f"{kind}-{cross.name}" if cross else kind
     folder = root / f"{label}-{_key(kind, compiler, cross)}"
@@ -178,6 +185,7 @@ def _key(kind: Kind, compiler: Compiler, cross: Target | None) -> str:
     cpu = read_cpu()
     facts = (
         str(_MANIFEST_SCHEMA), kind, shlex.join(compiler.argv), compiler.version,
+        *((f"flags {shlex.join(compiler.flags)}",) if compiler.flags else ()),
         os.environ.get("LDFLAGS", ""), platform.machine(), cpu.model, *sorted(cpu.flags),
     )  # fmt: skip
     for fact in facts:
@@ -291,6 +299,7 @@ def _compile(
         f"-DCMAKE_MAKE_PROGRAM={find_ninja()}", f"-DMOE_KIND={kind}",
         f"-DCMAKE_CXX_COMPILER={_compiler_program(compiler, scratch)}",
         f"-DMOE_COMPILER_IS_ZIG={'ON' if compiler.is_zig else 'OFF'}",
+        f"-DMOE_EXTRA_FLAGS={';'.join(compiler.flags)}",
     ]  # fmt: skip
     if cross is None:
         configure.append(f"-DMOE_PATHS={';'.join(supported(read_cpu()))}")  # others cannot run here

@@ -29,11 +29,13 @@ class Compiler:
         argv: how it is called; more than one word for a compiler inside another program.
         version: the first line it says about itself, part of the build's key.
         is_zig: the compiler of the ziglang package, which has no OpenMP and wants its own flags.
+        flags: further flags, after those of the build.
     """
 
     argv: tuple[str, ...]
     version: str
     is_zig: bool
+    flags: tuple[str, ...] = ()
 
 
 def find_compiler() -> Compiler:
@@ -44,13 +46,7 @@ def find_compiler() -> Compiler:
     """
     wish = os.environ.get("CXX", "").strip()
     if wish:
-        try:
-            argv = tuple(shlex.split(wish))
-        except ValueError as error:
-            raise BuildError(f"CXX={wish}: {error}; {INSTALL_HINT}") from error
-        if shutil.which(argv[0]) is None:
-            raise BuildError(f"CXX={wish}: no such program; {INSTALL_HINT}")
-        return ask_version(argv)
+        return named_compiler(wish, f"CXX={wish}")
     for name in CANDIDATES:
         found = shutil.which(name)
         if found is not None:
@@ -58,6 +54,24 @@ def find_compiler() -> Compiler:
     if find_spec("ziglang") is not None:
         return ask_version((sys.executable, "-m", "ziglang", "c++"))
     raise BuildError(f"no C++ compiler found ({', '.join(CANDIDATES)}); {INSTALL_HINT}")
+
+
+def named_compiler(command: str, origin: str) -> Compiler:
+    """The compiler that a command line calls, of one word or several.
+
+    Args:
+        origin: who named it, for the error.
+
+    Raises:
+        BuildError: there is no such program, or it cannot even say its version.
+    """
+    try:
+        argv = tuple(shlex.split(command))
+    except ValueError as error:
+        raise BuildError(f"{origin}: {error}; {INSTALL_HINT}") from error
+    if not argv or shutil.which(argv[0]) is None:
+        raise BuildError(f"{origin}: no such program; {INSTALL_HINT}")
+    return ask_version(argv)
 
 
 def find_cmake() -> Path:

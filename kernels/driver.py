@@ -14,6 +14,7 @@ from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import Kind
 from moe_prof.kernels.selection import choose_isa, forced_isa, variant
 from moe_prof.kernels.table import BY_NAME
+from moe_prof.presets import PLAIN
 from moe_prof.progress import SILENT, Progress
 from moe_prof.scenario import Scenario
 
@@ -99,12 +100,31 @@ def driver_argv(
         roi_fifos: control and acknowledge fifo of ``perf --control``.
     """
     argv = [str(driver.program), *(str(size) for size in scenario.shape), str(iterations)]
+    argv += layer_argv(scenario)
     argv += ["--benchmark", "--json", "--variant", driver.variant, "--threads", str(threads)]
     argv += ["--seed", str(seed), "--warmup", str(warmup)]
     if min_time_s > 0:
         argv += ["--min-time", repr(min_time_s)]
     if roi_fifos is not None:
         argv += ["--roi-fifo", f"{roi_fifos[0]},{roi_fifos[1]}"]
+    return argv
+
+
+def layer_argv(scenario: Scenario) -> list[str]:
+    """What moe_bench must be told of the layer beside its sizes; nothing of a plain one."""
+    options, argv = scenario.options, list[str]()
+    if options.score != PLAIN.score:
+        argv += ["--score", options.score]
+    if options.n_group != PLAIN.n_group:
+        argv += ["--groups", f"{options.n_group},{options.topk_group}"]
+    if options.routed_scaling_factor != PLAIN.routed_scaling_factor:
+        argv += ["--scaling-factor", repr(options.routed_scaling_factor)]
+    if not options.has_shared:
+        argv.append("--no-shared")
+    if not options.has_residual:
+        argv.append("--no-residual")
+    if scenario.distinct_experts:
+        argv += ["--distinct-experts", str(scenario.distinct_experts)]
     return argv
 
 

@@ -12,6 +12,7 @@ one value in 256 is an outlier.
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from enum import IntEnum
 
 import numpy as np
@@ -19,7 +20,9 @@ import numpy.typing as npt
 
 from moe_prof.errors import UsageError
 from moe_prof.kernels.memory import check_memory, required_bytes
+from moe_prof.kernels.repeated import repeated
 from moe_prof.kernels.weights import F32, I8, Weights
+from moe_prof.presets import Score
 from moe_prof.scenario import Scenario
 
 U64 = npt.NDArray[np.uint64]
@@ -57,25 +60,31 @@ class Stream(IntEnum):
 
 
 def random_weights(scenario: Scenario, seed: int = 0) -> Weights:
-    """Weights of the scenario's shape, with one shared expert and one scale a matrix.
+    """Weights of the scenario's shape and options, one scale a matrix.
+
+    Softmax affinities are of the order of 1 / E, which biases of the other layers would drown, and
+    models with softmax scores have none: the biases are then zeros. Of experts that share memory
+    the matrices repeat, scales and router rows are each expert's own.
 
     Raises:
         UsageError: no Scenario, a seed that is not in 0..2^64-1, or memory would not do.
     """
     _check_request(scenario, seed)
     _, d, h, e, k = scenario.shape
+    options, stored = scenario.options, scenario.stored_experts
     check_memory(f"scenario {scenario.label}", required_bytes(scenario))
     router_scale = np.float32(ROUTER_DEVIATION / (SIGMA * math.sqrt(d)))
     return Weights(
         router=_normal(seed, Stream.ROUTER, (e, d), router_scale),
-        bias=(_unit(seed, Stream.BIAS, e) - np.float32(0.5)) * np.float32(BIAS_RANGE),
-        gate=_int8(seed, Stream.GATE, (e + 1, h, d)),
-        up=_int8(seed, Stream.UP, (e + 1, h, d)),
-        down=_int8(seed, Stream.DOWN, (e + 1, d, h)),
-        gate_scale=_scales(seed, Stream.GATE_SCALE, e + 1, d),
-        up_scale=_scales(seed, Stream.UP_SCALE, e + 1, d),
-        down_scale=_scales(seed, Stream.DOWN_SCALE, e + 1, h),
+        bias=_biases(seed, e, options.score),
+        gate=_experts(seed, Stream.GATE, scenario, (h, d)),
+        up=_experts(seed, Stream.UP, scenario, (h, d)),
+        down=_experts(seed, Stream.DOWN, scenario, (d, h)),
+        gate_scale=_scales(seed, Stream.GATE_SCALE, stored, d),
+        up_scale=_scales(seed, Stream.UP_SCALE, stored, d),
+        down_scale=_scales(seed, Stream.DOWN_SCALE, stored, h),
         top_k=k,
+        **asdict(options),
     )
 
 
@@ -152,6 +161,19 @@ def _int8(seed: int, stream: Stream, shape: tuple[int, int, int]) -> I8:
         part = out[low : low + CHUNK]
         part[:] = hash_bits(seed, stream, low, part.size)
     return out.view(np.int8)[:size].reshape(shape)
+
+
+def _biases(seed: int, count: int, score: Score) -> F32:
+    if score == "softmax":
+        return np.zeros(count, np.float32)
+    return (_unit(seed, Stream.BIAS, count) - np.float32(0.5)) * np.float32(BIAS_RANGE)
+
+
+def _experts(seed: int, stream: Stream, scenario: Scenario, matrix: tuple[int, int]) -> I8:
+    stored, distinct = scenario.stored_experts, scenario.distinct_experts
+    if not 0 < distinct < stored:
+        return _int8(seed, stream, (stored, *matrix))
+    return repeated(_int8(seed, stream, (distinct, *matrix)), stored)
 
 
 def _scales(seed: int, stream: Stream, count: int, fan_in: int) -> F32:

@@ -20,20 +20,25 @@ GIB = 1 << 30
 
 
 def weight_bytes(scenario: Scenario) -> int:
-    """Bytes of the seeded weights: router and bias, E + 1 experts in int8, one scale a matrix."""
+    """Bytes of the seeded weights: router and bias, E + S experts in int8, one scale a matrix.
+
+    Experts that share memory count once.
+    """
     _, d, h, e, _ = scenario.shape
-    return 4 * e * (d + 1) + 3 * (e + 1) * d * h + 3 * 4 * (e + 1)
+    stored = scenario.stored_experts
+    matrices = min(stored, scenario.distinct_experts or stored)
+    return 4 * e * (d + 1) + 3 * matrices * d * h + 3 * 4 * stored
 
 
 def required_bytes(scenario: Scenario) -> int:
     """Bytes needed to prepare and run one variant of a scenario.
 
     The weights, a second copy of them (a plan may lay them out again), and per token: x and y in
-    f32, E scores in f32 and f64, and for each of its K + 1 experts a gathered int8 row, gate, up
+    f32, E scores in f32 and f64, and for each of its experts a gathered int8 row, gate, up
     and h (9 bytes a value) and one output row in f32.
     """
-    n, d, h, e, k = scenario.shape
-    per_token = 8 * d + 12 * e + (k + 1) * (d + 9 * h + 4 * d)
+    n, d, h, e, _ = scenario.shape
+    per_token = 8 * d + 12 * e + scenario.experts_per_token * (d + 9 * h + 4 * d)
     return 2 * weight_bytes(scenario) + n * per_token
 
 

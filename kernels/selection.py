@@ -17,6 +17,7 @@ from moe_prof.errors import UsageError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import SOURCE_DIR, Build, Kind
 from moe_prof.kernels.features import check_supported, isa_path, read_cpu, supported
+from moe_prof.kernels.guarded_backend import GuardedBackend, guarded_weights
 from moe_prof.kernels.memory import check_memory, required_bytes, weight_bytes
 from moe_prof.kernels.native import NativeBackend, NativeLibrary
 from moe_prof.kernels.plan import Plan
@@ -199,9 +200,10 @@ class UserVariant:
         library = NativeLibrary(Path(f"{path}.so" if inner else self.name).absolute())
         support = kernel_build.build("release", progress).support
         backend = NativeBackend(
-            library, support, inner or None, w, threads=threads, max_tokens=max_tokens, pin=pin
-        )
-        return Plan(backend, w.d_model)
+            library, support, inner or None, guarded_weights(w),
+            threads=threads, max_tokens=max_tokens, pin=pin,
+        )  # fmt: skip
+        return Plan(GuardedBackend(self.name, backend), w.d_model)
 
 
 def _spec(name: str) -> VariantSpec:

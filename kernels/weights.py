@@ -7,14 +7,14 @@ bounds of the integer arithmetic are checked here as well, so that int32 accumul
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from moe_prof.errors import InputError
+from moe_prof.presets import Score
 
-Score = Literal["sigmoid", "softmax"]
 F32 = npt.NDArray[np.float32]
 I8 = npt.NDArray[np.int8]
 Scalar = TypeVar("Scalar", bound=np.generic)

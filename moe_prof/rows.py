@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 Provenance = Literal["measured", "simulated", "modelled", "unavailable"]
 Status = Literal[
-    "ok", "not_counted", "not_supported", "multiplexed", "out_of_bounds", "below_threshold"
-]
+    "ok", "not_counted", "not_supported", "multiplexed", "out_of_bounds", "below_threshold",
+    "shared_memory",
+]  # fmt: skip
 Scope = Literal["roi", "process", "system", "loop", "machine", "function", "instruction"]
 
 PROVENANCES: tuple[Provenance, ...] = ("measured", "simulated", "modelled", "unavailable")
 STATUSES: tuple[Status, ...] = (
     "ok", "not_counted", "not_supported", "multiplexed", "out_of_bounds", "below_threshold",
+    "shared_memory",
 )  # fmt: skip
 
 

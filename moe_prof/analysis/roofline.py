@@ -78,10 +78,14 @@ def layer_work(scenario: Scenario, touched_experts: int | None = None) -> LayerW
 
     Args:
         touched_experts: experts that got a token, the shared one included; None: as many as uniform
-            random routing needs on average.
+            random routing needs on average. Of experts that share memory, as many as are likely to
+            differ among them count.
     """
     counts = count_work(scenario)
-    experts = counts.experts_expected if touched_experts is None else touched_experts
+    experts: float = counts.experts_expected if touched_experts is None else touched_experts
+    if scenario.distinct_experts:
+        shared = scenario.distinct_experts
+        experts = shared * (1.0 - (1.0 - 1.0 / shared) ** experts)
     return LayerWork(
         router_macs=counts.router_macs,
         router_bytes=counts.router_bytes if scenario.num_tokens else 0,

@@ -1,7 +1,8 @@
 """Counts of one forward: arithmetic, bytes, intensity before and after grouping, headroom.
 
-They follow from the shape alone (N tokens, D d_model, H d_ff, E routed experts, K per token, one
-shared expert beside them), so they hold for every variant; what a variant adds is overhead.
+They follow from the shape alone (N tokens, D d_model, H d_ff, E routed experts, K per token, and
+S = 1 with a shared expert beside them, else 0), so they hold for every variant; what a variant adds
+is overhead.
 
 Source of the formulas: the layer's definition (`kernels/oracle.py`). One multiply-accumulate (MAC)
 counts as one. Expert weights are int8, the router is f32.
@@ -48,19 +49,19 @@ class WorkCounts:
 
     Attributes:
         router_macs: N * E * D, in f32.
-        expert_macs: N * (K + 1) * 3 * D * H, in int8.
+        expert_macs: N * (K + S) * 3 * D * H, in int8.
         router_exps: N * E, one sigmoid (or one term of a softmax) for each score.
-        activation_exps: N * (K + 1) * H, one for each SiLU.
+        activation_exps: N * (K + S) * H, one for each SiLU.
         router_bytes: 4 * E * D, the router's f32 weights read once.
         expert_bytes: 3 * D * H, the int8 weights of one expert.
-        weight_reads: N * (K + 1), how often an expert's weights are read token by token.
+        weight_reads: N * (K + S), how often an expert's weights are read token by token.
         weight_bytes_by_token: expert weights read token by token, weight_reads * expert_bytes.
-        experts_most: distinct experts that can be needed, min(E, N * K) + 1; 0 without tokens.
-        experts_expected: the same under uniform random routing, E * (1 - (1 - K/E)^N) + 1.
+        experts_most: distinct experts that can be needed, min(E, N * K) + S; 0 without tokens.
+        experts_expected: the same under uniform random routing, E * (1 - (1 - K/E)^N) + S.
         weight_bytes_grouped: expert weights read once for each of experts_most.
         weight_bytes_grouped_expected: the same for experts_expected (a mean, not whole bytes).
         token_bytes: 8 * N * D, x read and y written in f32.
-        row_bytes: N * (K + 1) * (5 * D + 5 * H), rows between the steps of grouped products,
+        row_bytes: N * (K + S) * (5 * D + 5 * H), rows between the steps of grouped products,
             written once: gathered int8 x and f32 output, f32 h and int8 h.
         intensity_by_token_macs_per_byte: expert_macs / weight_bytes_by_token; 1 at every shape.
         intensity_grouped_macs_per_byte: expert_macs / weight_bytes_grouped.
@@ -105,16 +106,16 @@ class WorkCounts:
 def count_work(scenario: Scenario) -> WorkCounts:
     """Work and traffic of one forward of a scenario."""
     n, d, h, e, k = scenario.shape
-    expert_macs = n * (k + 1) * MATRICES * d * h
+    reads = n * scenario.experts_per_token
     expert_bytes = MATRICES * d * h
-    reads = n * (k + 1)
-    most = min(e, n * k) + 1 if n else 0
+    expert_macs = reads * expert_bytes
+    most = min(e, n * k) + scenario.options.has_shared if n else 0
     expected = expected_experts(scenario)
     return WorkCounts(
         router_macs=n * e * d,
         expert_macs=expert_macs,
         router_exps=n * e,
-        activation_exps=n * (k + 1) * h,
+        activation_exps=reads * h,
         router_bytes=F32_BYTES * e * d,
         expert_bytes=expert_bytes,
         weight_reads=reads,
@@ -140,7 +141,7 @@ def expected_experts(scenario: Scenario) -> float:
     n, _, _, e, k = scenario.shape
     if n == 0:
         return 0.0
-    return float(e * (1.0 - (1.0 - k / e) ** n) + 1.0)
+    return float(e * (1.0 - (1.0 - k / e) ** n) + scenario.options.has_shared)
 
 
 def headroom(terms: int, accumulator_bits: int) -> Headroom:

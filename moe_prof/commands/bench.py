@@ -13,19 +13,21 @@ from moe_prof.analysis.query import RowIndex
 from moe_prof.collectors import builtin
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.comparing import add_comparison
+from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import (
     add_build,
+    add_weights,
     add_workload,
     force_path_of_build,
     positive_int,
     split_output,
 )
+from moe_prof.commands.toolchains import add_toolchains, compiled_jobs, renamed, toolchains
 from moe_prof.commands.versus import Versus
-from moe_prof.commands.workload import Workload, isa_for, open_session, why_not, workload_from
+from moe_prof.commands.workload import Workload, open_session, why_not, workload_from
 from moe_prof.measure import Measurement, Request, measure
-from moe_prof.measure.jobs import job_of
 from moe_prof.measure.pyperf_suite import write_suite
-from moe_prof.measure.results import DEFAULT_PROCESSES, WORKLOAD_FAILURES
+from moe_prof.measure.results import DEFAULT_PROCESSES, WORKLOAD_FAILURES, Job
 from moe_prof.progress import Progress
 from moe_prof.render.bench_table import bench_body
 from moe_prof.rows import Row, unavailable
@@ -49,7 +51,9 @@ class Bench:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """The workload's options, which build to time, and what to compare with."""
         add_workload(parser, default_variants="all")
+        add_weights(parser)
         add_build(parser)
+        add_toolchains(parser)
         parser.add_argument(
             "--processes", metavar="P", type=positive_int, default=DEFAULT_PROCESSES,
             help="worker processes, each with its own memory layout: more tell smaller differences "
@@ -70,14 +74,18 @@ class Bench:
         versus = Versus(args)
         args.variant = versus.variants(args.variant)
         workload = workload_from(args, facts)
-        variants = _with_baseline(workload.variants)
+        jobs = compiled_jobs(
+            toolchains(args), _with_baseline(workload.variants),
+            isa=workload.isa, build=args.build, baseline=BASELINE, progress=progress,
+        )  # fmt: skip
+        variants = tuple(jobs)
         versus.check(replace(workload, variants=variants), facts)
-        request = _request(args, workload, variants)
+        request = _request(args, workload, tuple(jobs.values()))
         measured = replace(workload, variants=variants)
         with open_session(
             self.name, measured, facts, argv=args.argv, folder=folder, build=args.build
         ) as opened:
-            measurement = measure(request, progress, folder=opened.raw)
+            measurement = renamed(measure(request, progress, folder=opened.raw), jobs)
             rows = opened.add(_rows(measurement, workload, facts.usable_cpus()))
             with opened.writing():
                 write_suite(measurement, workload.scenario, opened.raw)
@@ -88,29 +96,30 @@ class Bench:
                 opened.note(note)
             if measurement.interrupted:
                 opened.update(state="partial")
-        exit_code, errors = _outcome(measurement)
-        if not exit_code:
-            exit_code, errors = compared.exit_code, compared.errors
-        result = Result(
-            rows=tuple(rows),
-            body=Group(
-                bench_body(
-                    measurement, workload.scenario, workload.left_out, rows, facts.usable_cpus()
+            exit_code, errors = _outcome(measurement)
+            if not exit_code:
+                exit_code, errors = compared.exit_code, compared.errors
+            result = Result(
+                rows=tuple(rows),
+                body=Group(
+                    bench_body(
+                        measurement, workload.scenario, workload.left_out, rows, facts.usable_cpus()
+                    ),
+                    *compared.view,
                 ),
-                *compared.view,
-            ),
-            machine=facts.as_dict(),
-            session=opened.folder,
-            exit_code=exit_code,
-            errors=errors,
-        )
+                machine=facts.as_dict(),
+                session=opened.folder,
+                exit_code=exit_code,
+                errors=errors,
+            )
+            result = with_layer(result, workload.scenario, opened)
         return with_trouble(result, opened.trouble)
 
 
-def _request(args: argparse.Namespace, workload: Workload, variants: tuple[str, ...]) -> Request:
+def _request(args: argparse.Namespace, workload: Workload, jobs: tuple[Job, ...]) -> Request:
     return Request(
         scenario=workload.scenario,
-        jobs=tuple(job_of(name, isa_for(name, workload.isa)) for name in variants),
+        jobs=jobs,
         threads=workload.threads,
         seed=workload.seed,
         repeat=args.repeat,

@@ -12,6 +12,7 @@ from rich.text import Text
 from moe_prof.analysis.query import RowIndex
 from moe_prof.commands import emulated_counters
 from moe_prof.commands.base import Result, with_trouble
+from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import add_workload, require_scenario, split_output
 from moe_prof.commands.program import run_program
 from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
@@ -73,7 +74,7 @@ class CountersCommand:
             if not counters.has_hardware:
                 run.simulated()  # first: perf's software events are the lesser part then
             run.perf()
-            result = run.result()
+            result = with_layer(run.result(), work.scenario, session)
         return with_trouble(result, session.trouble)
 
 

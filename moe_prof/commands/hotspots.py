@@ -12,6 +12,7 @@ from moe_prof.collectors import callgrind, gprof, perf_facts, perf_samples, vtun
 from moe_prof.collectors.stacks import Profile
 from moe_prof.collectors.vtune import ANALYSES
 from moe_prof.commands.base import Result, with_trouble
+from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import add_workload, positive_int, split_output
 from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
 from moe_prof.deadline import Deadline
@@ -87,7 +88,7 @@ class HotspotsCommand:
         with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = _Run(work, machine, session, progress, deadline, args, tools, why)
             run.all()
-            result = run.result()
+            result = with_layer(run.result(), work.scenario, session)
         return with_trouble(result, session.trouble)
 
 

@@ -16,13 +16,15 @@ from moe_prof.analysis.work import WorkCounts, count_work
 from moe_prof.checks import CHECKS
 from moe_prof.commands.base import Result
 from moe_prof.kernels.table import VARIANTS, VariantSpec
+from moe_prof.presets import PRESETS
 from moe_prof.progress import Progress
 from moe_prof.render.fitted import Column, FittedTable
 from moe_prof.rows import Row
-from moe_prof.scenario import SCENARIOS
+from moe_prof.scenario import SCENARIOS, of_preset
 from moe_prof.units import bytes_text, count_text, digits_text, share_text
 
 _COLLECTOR = "list"
+_SCENARIOS = (*SCENARIOS.values(), *(of_preset(preset) for preset in PRESETS.values()))
 
 
 class List:
@@ -59,7 +61,7 @@ def rows() -> list[Row]:
                 source=f"{_paths_text(spec, paths)}: {spec.idea}",
             )
         )
-    for scenario in SCENARIOS.values():
+    for scenario in _SCENARIOS:
         found = count_work(scenario)
         for metric, value, unit in (
             ("macs", float(found.macs), "MAC"),
@@ -87,7 +89,7 @@ def body(commands: tuple[tuple[str, str], ...]) -> RenderableType:
     return Body(
         *_titled("variants", _variant_table()),
         *_titled("scenarios, one forward", _scenario_table()),
-        Text("or any sizes N,D,H,E,K, such as 128,256,128,16,4"),
+        Text("or any sizes N,D,H,E,K, such as 128,256,128,16,4; NAME@N for N tokens of a model"),
         Text(),
         *_titled("collectors ('moe-prof doctor' tells which work here)", _collector_table()),
         *_titled("commands", _pairs(commands)),
@@ -116,7 +118,7 @@ def _variant_table() -> FittedTable:
 def _scenario_table() -> FittedTable:
     titles = ("MACs", "router", "weights", "MAC/byte", "grouped")
     table = FittedTable("name", (Column("N,D,H,E,K", "left"), *map(Column, titles)))
-    for scenario in SCENARIOS.values():
+    for scenario in _SCENARIOS:
         found = count_work(scenario)
         table.add_row(
             scenario.label,

@@ -8,10 +8,15 @@ from pathlib import Path
 
 from moe_prof.errors import MoeProfError, UsageError
 from moe_prof.kernels.build import Kind
+from moe_prof.kernels.checkpoint import PATTERNS
 from moe_prof.kernels.selection import MAX_THREADS
 from moe_prof.measure.results import DEFAULT_BUDGET_S
+from moe_prof.presets import PRESETS
 
-SCENARIO_HELP = "S1, S2, S3, S4, or sizes N,D,H,E,K such as 128,256,128,16,4"
+SCENARIO_HELP = (
+    f"S1, S2, S3, S4, a model's layer ({', '.join(PRESETS)}; NAME@N for N tokens instead of one), "
+    "or sizes N,D,H,E,K such as 128,256,128,16,4"
+)
 MAX_TIME_S = 10_000 * 3600
 """Longer than any run; a few hundred digits would be infinite."""
 PORTABLE: Kind = "portable"
@@ -72,6 +77,23 @@ def add_run(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
         f"about {DEFAULT_BUDGET_S:.0f} s of timing, other steps as long as they take)",
     )  # fmt: skip
     add_output(parser)
+
+
+def add_weights(parser: argparse.ArgumentParser) -> None:
+    """--weights, --layer, --pattern: a model's own weights instead of seeded ones."""
+    parser.add_argument(
+        "--weights", metavar="PATH", type=output_path, default=None,
+        help="a .safetensors file, or a folder of them, with int8 weights and scales as "
+        "compressed-tensors writes them (default: seeded weights)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--layer", metavar="L", type=seed_int, default=None,
+        help="the layer's number in the names of --weights",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pattern", metavar="NAME", default="",
+        help=f"names of the experts' matrices in --weights (default: {' or '.join(PATTERNS)})",
+    )  # fmt: skip
 
 
 def require_scenario(args: argparse.Namespace) -> None:

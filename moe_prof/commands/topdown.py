@@ -15,7 +15,8 @@ from moe_prof.analysis.work import count_work
 from moe_prof.collectors import builtin
 from moe_prof.collectors.simulate import SimulatedCounts
 from moe_prof.commands.base import Result, with_trouble
-from moe_prof.commands.options import add_workload, require_scenario, split_output
+from moe_prof.commands.layer import with_layer
+from moe_prof.commands.options import add_weights, add_workload, require_scenario, split_output
 from moe_prof.commands.program import run_program
 from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
 from moe_prof.deadline import Deadline
@@ -65,6 +66,7 @@ class Topdown:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """The common options."""
         add_workload(parser, default_variants="all", or_program=True)
+        add_weights(parser)
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Measure, model, judge."""
@@ -78,7 +80,7 @@ class Topdown:
         with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = _Run(work, machine, session, progress, deadline, args.max_time_s, args.repeat)
             run.all()
-            result = run.result()
+            result = with_layer(run.result(), work.scenario, session)
         return with_trouble(result, session.trouble)
 
 

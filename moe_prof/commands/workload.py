@@ -11,12 +11,12 @@ from pathlib import Path
 from moe_prof import scenario as scenarios
 from moe_prof import session as sessions
 from moe_prof import toolversions
+from moe_prof.commands.layer import fitted, with_checkpoint
 from moe_prof.errors import UsageError
 from moe_prof.kernels import selection
 from moe_prof.kernels.build import Kind
 from moe_prof.kernels.elf import foreign_reason
 from moe_prof.kernels.features import check_supported, read_cpu
-from moe_prof.kernels.memory import check_memory, required_bytes
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.kernels.weights import MAX_REDUCTION
 from moe_prof.machine import Machine
@@ -51,14 +51,13 @@ def workload_from(args: argparse.Namespace, machine: Machine) -> Workload:
         UsageError: unknown scenario, variant or path, a path that this CPU lacks, no tokens, sums
             longer than an int32 can hold, or more memory than there is.
     """
-    scenario = scenarios.parse(args.scenario)
+    scenario = with_checkpoint(scenarios.parse(args.scenario), args)
     _check_tokens(scenario)
     _check_reductions(scenario)
     isa = args.isa if args.isa is not None else os.environ.get("MOE_PROF_ISA") or None
     names, left_out = choose_variants(args.variant, isa)
-    check_memory(f"scenario {scenario.label}", required_bytes(scenario))
     return Workload(
-        scenario,
+        fitted(scenario, names),
         names,
         args.threads or machine.usable_cpus(),
         isa,

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from moe_prof.analysis.work import count_work
-from moe_prof.kernels.inputs import random_tokens, random_weights
+from moe_prof.kernels.checkpoint import layer_weights
+from moe_prof.kernels.inputs import random_tokens
 from moe_prof.kernels.oracle import reference
 from moe_prof.scenario import Scenario
 
@@ -37,7 +38,7 @@ def save_expected(
     """
     x = random_tokens(scenario, seed)
     rows = chosen_rows(len(x), macs, max_time_s)
-    y = reference(random_weights(scenario, seed), np.ascontiguousarray(x[rows]))
+    y = reference(layer_weights(scenario, seed), np.ascontiguousarray(x[rows]))
     np.savez(path, rows=rows, y=y)
     return len(rows)
 

@@ -17,6 +17,7 @@ from moe_prof import errors
 from moe_prof.analysis.work import count_work
 from moe_prof.errors import MoeProfError, WorkloadError
 from moe_prof.kernels.build import Kind, build
+from moe_prof.kernels.selection import is_library_path
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.measure import schedule
 from moe_prof.measure.child import Child, ending_text
@@ -86,6 +87,11 @@ def measure_phases(
     if run.interrupted:
         raise KeyboardInterrupt
     return tuple(replace(r.phase_times(), crowd=run.crowd) for r in run.records.values())
+
+
+LIBRARY_HINT = (
+    " (its inputs are read-only and lie, as its output, between pages that may not be touched)"
+)
 
 
 class _Run:
@@ -235,6 +241,9 @@ class _Run:
         return WorkerRequest(
             mode=self._mode,
             shape=self._request.scenario.shape,
+            options=self._request.scenario.options,
+            distinct_experts=self._request.scenario.distinct_experts,
+            checkpoint=self._request.scenario.checkpoint,
             seed=self._request.seed,
             min_sample_s=self._request.min_sample_s,
             plan_factory=self._request.plan_factory,
@@ -263,6 +272,8 @@ class _Run:
             child.wait(CLOSE_S)
             words = child.last_words()
             text = f"its process ended during {self._step}: {ending_text(child.returncode)}"
+            if is_library_path(self._variant):
+                text += LIBRARY_HINT
             self._lose("crashed", f"{text}; it last said: {words}" if words else text)
         return event
 

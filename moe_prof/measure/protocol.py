@@ -29,6 +29,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from moe_prof.kernels.build import Kind
+from moe_prof.presets import PLAIN, LayerOptions
+from moe_prof.scenario import Checkpoint, Scenario
 
 Mode = Literal["time", "phases"]
 
@@ -70,6 +72,7 @@ class WorkerRequest:
     Attributes:
         mode: ``time``: samples of the release build; ``phases``: timers of the phases build.
         shape: (N, D, H, E, K).
+        options / distinct_experts / checkpoint: see Scenario.
         expected: .npz with the oracle's answer: ``rows`` (R,) and ``y`` (R, D) f64.
         jobs: variants in the order in which they are set up.
         build: of the kernels.
@@ -84,6 +87,9 @@ class WorkerRequest:
     expected: str
     jobs: tuple[WorkerJob, ...]
     build: Kind = "release"
+    options: LayerOptions = PLAIN
+    distinct_experts: int = 0
+    checkpoint: Checkpoint | None = None
     setup_limit_s: float | None = None
 
     def to_json(self) -> dict[str, object]:
@@ -95,4 +101,20 @@ class WorkerRequest:
         """The inverse of :meth:`to_json`."""
         jobs = tuple(WorkerJob(**job) for job in data["jobs"])
         n, d, h, e, k = data["shape"]
-        return cls(**{**data, "shape": (n, d, h, e, k), "jobs": jobs})
+        options = LayerOptions(**data.get("options", {}))
+        checkpoint = data.get("checkpoint")
+        parts = {
+            "shape": (n, d, h, e, k), "options": options, "jobs": jobs,
+            "checkpoint": None if checkpoint is None else Checkpoint(**checkpoint),
+        }  # fmt: skip
+        return cls(**{**data, **parts})
+
+    @property
+    def scenario(self) -> Scenario:
+        """The layer and its tokens."""
+        return Scenario(
+            *self.shape,
+            options=self.options,
+            distinct_experts=self.distinct_experts,
+            checkpoint=self.checkpoint,
+        )

@@ -25,14 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from moe_prof.errors import MoeProfError
+from moe_prof.kernels.checkpoint import layer_weights
 from moe_prof.kernels.info import PHASES, PhaseTimes
-from moe_prof.kernels.inputs import random_tokens, random_weights
+from moe_prof.kernels.inputs import random_tokens
 from moe_prof.kernels.oracle import errors
 from moe_prof.measure import crowd
 from moe_prof.measure.plans import MeasuredPlan, load_factory
 from moe_prof.measure.protocol import Rounds, WorkerJob, WorkerRequest
 from moe_prof.measure.schedule import is_due
-from moe_prof.scenario import Scenario
 
 MAX_LOOPS = 1 << 30
 WARMUP_SHARE = 8
@@ -72,10 +72,8 @@ class Worker:
         self._loops: dict[str, int] = {}
         self._closing = False
         self._factory = load_factory(request.plan_factory)
-        n, d, h, e, k = request.shape
-        scenario = Scenario(n, d, h, e, k)
-        self._weights = random_weights(scenario, request.seed)
-        self._x = random_tokens(scenario, request.seed)
+        self._weights = layer_weights(request.scenario, request.seed)
+        self._x = random_tokens(request.scenario, request.seed)
         with np.load(request.expected) as answer:
             self._rows, self._expected = answer["rows"], answer["y"]
 

@@ -220,9 +220,45 @@ def options():
     yield "option ties of groups", group_ties
 
 
+def channel_scales(n, d, h, e, k, **changes):
+    """A layer with a scale for each output channel, as quantized models have, and its options."""
+    w, x = layer(n, d, h, e, k, **changes)
+    rng = np.random.default_rng(d + e)
+
+    def spread(scales, width):
+        return np.float32(scales[:, None] * rng.uniform(0.5, 1.5, (w.num_stored, width)))
+
+    return with_changes(
+        w,
+        gate_scale=spread(w.gate_scale, h),
+        up_scale=spread(w.up_scale, h),
+        down_scale=spread(w.down_scale, d),
+    ), x
+
+
+def models():
+    """Routing, widths and scales of published models, with the other sizes small."""
+    plain = {"score": "softmax", "has_shared": False, "has_residual": False}
+    grouped = {
+        "n_group": 8, "topk_group": 4, "routed_scaling_factor": 2.5, "has_residual": False,
+    }  # fmt: skip
+    shapes = {
+        "deepseek-v3, width 7168": ((2, 7168, 8, 32, 8), grouped),
+        "deepseek-v3, 256 experts": ((5, 64, 24, 256, 8), grouped),
+        "qwen3-30b-a3b": ((5, 2048, 12, 128, 8), plain),
+        "mixtral-8x7b, width 4096": ((3, 4096, 14, 8, 2), plain),
+        "mixtral-8x7b, inner width 14336": ((2, 40, 14336, 8, 2), plain),
+        "olmoe": ((5, 256, 64, 64, 8), plain),
+        "512 experts, 12 a token": ((5, 96, 16, 512, 12), grouped),
+        "512 experts, 12 a token, softmax": ((5, 96, 16, 512, 12), {**grouped, **plain}),
+    }
+    for name, (sizes, changes) in shapes.items():
+        yield f"model {name}", functools.partial(channel_scales, *sizes, **changes)
+
+
 MAKERS = {
     name: make
-    for family in (shapes, experts, tokens, weights, scales, ties, routers, options)
+    for family in (shapes, experts, tokens, weights, scales, ties, routers, options, models)
     for name, make in family()
 } | {"one hot expert": one_hot}
 

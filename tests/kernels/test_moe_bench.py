@@ -14,7 +14,8 @@ from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import SOURCE_DIR
 from moe_prof.kernels.compiler import find_compiler
-from moe_prof.kernels.driver import driver_argv, find_driver, parse_result
+from moe_prof.kernels.driver import driver_argv, find_driver, layer_argv, parse_result
+from moe_prof.presets import LayerOptions
 from moe_prof.scenario import Scenario
 
 SHAPE = ("9", "33", "31", "5", "2")
@@ -46,9 +47,7 @@ def wrong_driver(tmp_path_factory):
     """A driver that also holds a variant with wrong results."""
     cpp = SOURCE_DIR / "cpp"
     sources = [*sorted(cpp.glob("*.cpp")), cpp / "variants" / "scalar.cpp"]
-    sources += [
-        cpp / "bench" / f"{name}.cpp" for name in ("moe_bench", "itt", "layer", "options", "region")
-    ]
+    sources += [path for path in sorted((cpp / "bench").glob("*.cpp")) if path.stem != "front"]
     output = tmp_path_factory.mktemp("wrong") / "moe_bench-wrong"
     return compile_cpp(output, *sources, os.path.join(HERE, "wrong_variant.cpp"))
 
@@ -133,6 +132,11 @@ def test_min_time_repeats_the_loop():
         ((*SHAPE, "--fast"), "unknown option --fast"),
         ((*SHAPE, "--seed"), "--seed needs a value"),
         ((*SHAPE, "--seed", "-1"), "--seed -1: not a valid value"),
+        ((*SHAPE, "--score", "relu"), "--score relu: not a valid value"),
+        ((*SHAPE, "--groups", "5"), "--groups 5: not a valid value"),
+        ((*SHAPE, "--groups", "2,3"), "--groups 2,3: not a valid value"),
+        ((*SHAPE, "--scaling-factor", "0"), "--scaling-factor 0: not a valid value"),
+        ((*SHAPE, "--distinct-experts", "0"), "--distinct-experts 0: not a valid value"),
         ((*SHAPE, "--threads", "0"), "--threads 0: not a valid value"),
         ((*SHAPE, "--min-time", "nan"), "--min-time nan: not a valid value"),
         ((*SHAPE, "--roi-fifo", "one"), "--roi-fifo one: not a valid value"),
@@ -189,11 +193,35 @@ def test_checksum_is_the_digest_of_the_python_plans_bits():
     scenario = Scenario(9, 33, 31, 5, 2)
     w, x = kernels.random_weights(scenario, 7), kernels.random_tokens(scenario, 7)
     with kernels.variant("scalar").prepare(w) as plan:
-        digest = 0xCBF29CE484222325
-        for byte in plan.forward(x).tobytes():
-            digest = ((digest ^ byte) * 0x100000001B3) % 2**64
+        y = plan.forward(x)
     done = run(*SHAPE, "1", "--json", "--benchmark", "--variant", "scalar", "--seed", "7")
-    assert parse_result(done.stdout).checksum == f"{digest:016x}"
+    assert parse_result(done.stdout).checksum == digest_of(y)
+
+
+def digest_of(y):
+    """The checksum of an output, as the driver prints it: FNV-1a over its bytes."""
+    digest = 0xCBF29CE484222325
+    for byte in y.tobytes():
+        digest = ((digest ^ byte) * 0x100000001B3) % 2**64
+    return f"{digest:016x}"
+
+
+OPTIONS = (
+    LayerOptions("softmax", has_shared=False, has_residual=False),
+    LayerOptions(n_group=4, topk_group=2, routed_scaling_factor=2.5, has_residual=False),
+)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=("softmax", "groups"))
+@pytest.mark.parametrize("distinct", [0, 4])
+def test_layer_options_reach_the_driver(options, distinct):
+    """The driver's layer is the one that Python makes, its shared memory included."""
+    scenario = Scenario(7, 64, 64, 16, 3, options=options, distinct_experts=distinct)
+    with kernels.variant("scalar").prepare(kernels.random_weights(scenario)) as plan:
+        y = plan.forward(kernels.random_tokens(scenario))
+    sizes = map(str, scenario.shape)
+    done = run(*sizes, "1", "--json", "--benchmark", "--variant", "scalar", *layer_argv(scenario))
+    assert parse_result(done.stdout).checksum == digest_of(y)
 
 
 def test_unwritable_dump_is_one_line(tmp_path):

@@ -19,8 +19,9 @@ void fill_scales(uint64_t seed, moe::Stream stream, int32_t fan_in, std::size_t 
     }
 }
 
-template <class T> bool write_all(std::FILE *file, const moe::AlignedArray<T> &values) {
-    return std::fwrite(values.data(), sizeof(T), values.size(), file) == values.size();
+template <class Array> bool write_all(std::FILE *file, const Array &values) {
+    return std::fwrite(values.data(), sizeof *values.data(), values.size(), file) ==
+           values.size();
 }
 
 bool write_first_of_each(std::FILE *file, const moe::AlignedArray<float> &scales,
@@ -39,23 +40,27 @@ Layer::Layer(const Options &o) {
     const std::size_t d = static_cast<std::size_t>(o.d_model);
     const std::size_t h = static_cast<std::size_t>(o.d_ff);
     const std::size_t experts = static_cast<std::size_t>(o.num_experts);
-    const std::size_t matrices = (experts + 1) * d * h;
+    const std::size_t stored = experts + (o.no_shared ? 0 : 1);
+    const std::size_t distinct = static_cast<std::size_t>(o.distinct_experts);
     router_ = moe::AlignedArray<float>(experts * d);
     bias_ = moe::AlignedArray<float>(experts);
-    gate_ = moe::AlignedArray<int8_t>(matrices);
-    up_ = moe::AlignedArray<int8_t>(matrices);
-    down_ = moe::AlignedArray<int8_t>(matrices);
-    gate_scale_ = moe::AlignedArray<float>((experts + 1) * h);
-    up_scale_ = moe::AlignedArray<float>((experts + 1) * h);
-    down_scale_ = moe::AlignedArray<float>((experts + 1) * d);
+    gate_ = ExpertArray(stored, d * h, distinct);
+    up_ = ExpertArray(stored, d * h, distinct);
+    down_ = ExpertArray(stored, d * h, distinct);
+    gate_scale_ = moe::AlignedArray<float>(stored * h);
+    up_scale_ = moe::AlignedArray<float>(stored * h);
+    down_scale_ = moe::AlignedArray<float>(stored * d);
     tokens_ = moe::AlignedArray<float>(static_cast<std::size_t>(o.num_tokens) * d);
 
     moe::fill_router(o.seed, o.num_experts, o.d_model, router_.data());
-    moe::fill_bias(o.seed, o.num_experts, bias_.data());
-    const int64_t size = static_cast<int64_t>(matrices);
-    moe::fill_int8(o.seed, moe::Stream::kGate, size, gate_.data());
-    moe::fill_int8(o.seed, moe::Stream::kUp, size, up_.data());
-    moe::fill_int8(o.seed, moe::Stream::kDown, size, down_.data());
+    if (o.softmax) {
+        bias_.zero(); // its affinities are of the order of 1 / E: biases would decide alone
+    } else {
+        moe::fill_bias(o.seed, o.num_experts, bias_.data());
+    }
+    moe::fill_int8(o.seed, moe::Stream::kGate, gate_.distinct_size(), gate_.data());
+    moe::fill_int8(o.seed, moe::Stream::kUp, up_.distinct_size(), up_.data());
+    moe::fill_int8(o.seed, moe::Stream::kDown, down_.distinct_size(), down_.data());
     fill_scales(o.seed, moe::Stream::kGateScale, o.d_model, h, &gate_scale_);
     fill_scales(o.seed, moe::Stream::kUpScale, o.d_model, h, &up_scale_);
     fill_scales(o.seed, moe::Stream::kDownScale, o.d_ff, d, &down_scale_);
@@ -74,12 +79,12 @@ Layer::Layer(const Options &o) {
     weights_.gate_scale = gate_scale_.data();
     weights_.up_scale = up_scale_.data();
     weights_.down_scale = down_scale_.data();
-    weights_.score = MOE_SCORE_SIGMOID;
-    weights_.n_group = 1;
-    weights_.topk_group = 1;
-    weights_.routed_scaling_factor = 1.0f;
-    weights_.has_shared = 1;
-    weights_.has_residual = 1;
+    weights_.score = o.softmax ? MOE_SCORE_SOFTMAX : MOE_SCORE_SIGMOID;
+    weights_.n_group = o.n_group;
+    weights_.topk_group = o.topk_group;
+    weights_.routed_scaling_factor = static_cast<float>(o.scaling_factor);
+    weights_.has_shared = o.no_shared ? 0 : 1;
+    weights_.has_residual = o.no_residual ? 0 : 1;
 }
 
 std::string Layer::dump(const std::string &path) const {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "aligned_array.h"
+#include "expert_array.h"
 #include "moe_prof.h"
 #include "options.h"
 
@@ -26,9 +27,9 @@ public:
 private:
     moe::AlignedArray<float> router_;
     moe::AlignedArray<float> bias_;
-    moe::AlignedArray<int8_t> gate_;
-    moe::AlignedArray<int8_t> up_;
-    moe::AlignedArray<int8_t> down_;
+    ExpertArray gate_;
+    ExpertArray up_;
+    ExpertArray down_;
     moe::AlignedArray<float> gate_scale_;
     moe::AlignedArray<float> up_scale_;
     moe::AlignedArray<float> down_scale_;

@@ -1,6 +1,7 @@
 // Parsing moe_bench's command line, and its usage text.
 #include "options.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -19,6 +20,12 @@ const char *const kUsage =
     "  --threads T          threads (default: OMP_NUM_THREADS, else the usable CPUs)\n"
     "  --pin                bind thread i to the i-th allowed CPU\n"
     "  --seed S             seed of weights and tokens (default 0)\n"
+    "  --score NAME         sigmoid (default) or softmax router scores\n"
+    "  --groups G,KEPT      route within the best KEPT of G groups of experts (default: 1,1)\n"
+    "  --scaling-factor F   multiply every gate (default 1)\n"
+    "  --no-shared          no shared expert\n"
+    "  --no-residual        the output does not start from the input\n"
+    "  --distinct-experts M experts e and e mod M share the memory of their matrices\n"
     "  --warmup W           forwards before the timed ones (default 1)\n"
     "  --min-time SECONDS   repeat the iterations until at least so long (default 0)\n"
     "  --json               print one JSON line\n"
@@ -84,13 +91,46 @@ std::string check_shape(const int64_t (&sizes)[5], int64_t iterations) {
     return "";
 }
 
+bool to_groups(const char *text, Options *options) {
+    const char *comma = std::strchr(text, ',');
+    int64_t groups = 0, kept = 0;
+    if (comma == nullptr || !to_integer(std::string(text, comma).c_str(), &groups) ||
+        !to_integer(comma + 1, &kept) || groups < 1 || groups > kMaxDimension || kept < 1 ||
+        kept > groups) {
+        return false;
+    }
+    options->n_group = static_cast<int32_t>(groups);
+    options->topk_group = static_cast<int32_t>(kept);
+    return true;
+}
+
+// Options of the layer that take a value. Returns false for an unknown name; sets *good.
+bool set_layer_value(const std::string &name, const char *text, Options *options, bool *good) {
+    if (name == "--score") {
+        options->softmax = std::strcmp(text, "softmax") == 0;
+        *good = options->softmax || std::strcmp(text, "sigmoid") == 0;
+    } else if (name == "--groups") {
+        *good = to_groups(text, options);
+    } else if (name == "--scaling-factor") {
+        *good = to_seconds(text, &options->scaling_factor) && options->scaling_factor > 0.0;
+    } else if (name == "--distinct-experts") {
+        int64_t number = 0;
+        *good = to_integer(text, &number) && number >= 1 && number <= kMaxDimension;
+        options->distinct_experts = static_cast<int32_t>(number);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 bool set_flag(const char *name, Options *options) {
     const struct {
         const char *name;
         bool *target;
     } flags[] = {{"--benchmark", &options->benchmark}, {"--json", &options->json},
                  {"--pin", &options->pin},             {"--list", &options->list},
-                 {"--help", &options->help},           {"-h", &options->help}};
+                 {"--help", &options->help},           {"-h", &options->help},
+        {"--no-shared", &options->no_shared}, {"--no-residual", &options->no_residual}};
     for (const auto &flag : flags) {
         if (std::strcmp(name, flag.name) == 0) {
             *flag.target = true;
@@ -126,7 +166,7 @@ bool set_value(const std::string &name, const char *text, Options *options, std:
             options->control_fifo.assign(text, comma);
             options->ack_fifo = comma + 1;
         }
-    } else {
+    } else if (!set_layer_value(name, text, options, &good)) {
         return false;
     }
     if (!good) {
@@ -194,7 +234,10 @@ double required_bytes(const Options &o) {
     const double h = o.d_ff;
     const double e = o.num_experts;
     const double k = o.top_k;
-    const double weights = 4 * e * (d + 1) + (e + 1) * (3 * d * h + 4 * (2 * h + d));
+    const double stored = e + (o.no_shared ? 0 : 1);
+    const double matrices =
+        o.distinct_experts == 0 ? stored : std::min<double>(stored, o.distinct_experts);
+    const double weights = 4 * e * (d + 1) + 3 * matrices * d * h + 4 * stored * (2 * h + d);
     const double per_token = 12 * d + 12 * e + (k + 1) * (5 * d + 9 * h);
     return 2 * weights + n * per_token;
 }

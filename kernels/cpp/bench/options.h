@@ -12,6 +12,13 @@ struct Options {
     int32_t d_ff = 0;
     int32_t num_experts = 0;
     int32_t top_k = 0;
+    bool softmax = false;
+    int32_t n_group = 1;
+    int32_t topk_group = 1;
+    double scaling_factor = 1.0;
+    bool no_shared = false;
+    bool no_residual = false;
+    int32_t distinct_experts = 0; // 0: every expert has matrices of its own
     int64_t iterations = 1000;
     int64_t warmup = 1;
     uint64_t seed = 0;

@@ -2,6 +2,7 @@
 #include "packed_weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #ifdef __linux__
@@ -32,6 +33,46 @@ void advise_large_pages(uint8_t *data, std::size_t size) {
 #endif
 }
 
+// By expert, the first one whose three matrices are equal to its own. Experts of a trained or seeded
+// layer differ in their first bytes; those that share memory because the layer would not fit are
+// compared to the end.
+std::vector<int32_t> first_of_equals(const moe_weights &w) {
+    const std::size_t matrix = static_cast<std::size_t>(w.d_model) * static_cast<std::size_t>(w.d_ff);
+    const std::size_t head = std::min<std::size_t>(matrix, 64);
+    const int32_t stored = w.num_experts + w.has_shared;
+    const auto same = [&](std::size_t a, std::size_t b, std::size_t size) {
+        for (const int8_t *values : {w.gate, w.up, w.down}) {
+            if (std::memcmp(values + a * matrix, values + b * matrix, size) != 0) {
+                return false;
+            }
+        }
+        return true;
+    };
+    std::vector<int32_t> owners, distinct;
+    for (int32_t e = 0; e < stored; ++e) {
+        const std::size_t expert = static_cast<std::size_t>(e);
+        const auto found = std::find_if(distinct.begin(), distinct.end(), [&](int32_t other) {
+            const std::size_t first = static_cast<std::size_t>(other);
+            return same(first, expert, head) && same(first, expert, matrix);
+        });
+        owners.push_back(found == distinct.end() ? e : *found);
+        if (found == distinct.end()) {
+            distinct.push_back(e);
+        }
+    }
+    return owners;
+}
+
+std::vector<int32_t> slots_of(const std::vector<int32_t> &owners) {
+    std::vector<int32_t> slots;
+    int32_t used = 0;
+    for (std::size_t e = 0; e < owners.size(); ++e) {
+        const std::size_t owner = static_cast<std::size_t>(owners[e]);
+        slots.push_back(owner == e ? used++ : slots[owner]);
+    }
+    return slots;
+}
+
 } // namespace
 
 ExpertShape::ExpertShape(const moe_microkernels &mk, const moe_weights &w)
@@ -45,7 +86,9 @@ PackedWeights::PackedWeights(const moe_microkernels &mk, const moe_weights &w, T
                              Placement placement)
     : shape(mk, w), router_nr_(mk.router_nr),
       router_panels_(divide_up(static_cast<std::size_t>(w.num_experts), mk.router_nr)),
-      experts_(static_cast<std::size_t>(w.num_experts + w.has_shared) * shape.expert_bytes),
+      owners_(first_of_equals(w)), slots_(slots_of(owners_)),
+      experts_((static_cast<std::size_t>(*std::max_element(slots_.begin(), slots_.end())) + 1) *
+               shape.expert_bytes),
       gate_up_scales_(static_cast<std::size_t>(w.num_experts + w.has_shared) * 2 * shape.h_padded),
       down_scales_(static_cast<std::size_t>(w.num_experts + w.has_shared) * shape.d_padded),
       router_(router_panels_ * shape.d_model * router_nr_) {
@@ -71,6 +114,7 @@ void PackedWeights::pack_gate_up(const moe_microkernels &mk, const moe_weights &
     const int8_t *channels[kMaxChannels] = {};
     const std::size_t half = mk.nr / 2;
     const std::size_t matrix = shape.d_model * shape.d_ff;
+    const bool first = static_cast<std::size_t>(owners_[expert]) == expert;
     float *scales = gate_up_scales_.data() + expert * 2 * shape.h_padded;
     for (std::size_t p = static_cast<std::size_t>(panels.begin);
          p < static_cast<std::size_t>(panels.end); ++p) {
@@ -84,7 +128,10 @@ void PackedWeights::pack_gate_up(const moe_microkernels &mk, const moe_weights &
             scales[p * mk.nr + c] = inside ? w.gate_scale[scale] : 0.0f;
             scales[p * mk.nr + half + c] = inside ? w.up_scale[scale] : 0.0f;
         }
-        mk.pack_panel(shape.d_model, channels, const_cast<uint8_t *>(gate_up_panel(expert, p)));
+        if (first) {
+            mk.pack_panel(shape.d_model, channels,
+                          const_cast<uint8_t *>(gate_up_panel(expert, p)));
+        }
     }
 }
 
@@ -92,6 +139,7 @@ void PackedWeights::pack_down(const moe_microkernels &mk, const moe_weights &w, 
                               Share panels) {
     const int8_t *channels[kMaxChannels] = {};
     const std::size_t matrix = shape.d_model * shape.d_ff;
+    const bool first = static_cast<std::size_t>(owners_[expert]) == expert;
     float *scales = down_scales_.data() + expert * shape.d_padded;
     for (std::size_t p = static_cast<std::size_t>(panels.begin);
          p < static_cast<std::size_t>(panels.end); ++p) {
@@ -101,8 +149,10 @@ void PackedWeights::pack_down(const moe_microkernels &mk, const moe_weights &w, 
             channels[c] = inside ? w.down + expert * matrix + d * shape.d_ff : nullptr;
             scales[d] = inside ? w.down_scale[expert * shape.d_model + d] : 0.0f;
         }
-        moe_down_kernels(&mk)->pack_panel(shape.d_ff, channels,
-                                          const_cast<uint8_t *>(down_panel(expert, p)));
+        if (first) {
+            moe_down_kernels(&mk)->pack_panel(shape.d_ff, channels,
+                                              const_cast<uint8_t *>(down_panel(expert, p)));
+        }
     }
 }
 

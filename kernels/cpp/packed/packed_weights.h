@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "../aligned_array.h"
 #include "microkernels.h"
@@ -37,11 +38,11 @@ public:
                   Placement placement);
 
     const uint8_t *gate_up_panel(std::size_t expert, std::size_t panel) const {
-        return experts_.data() + expert * shape.expert_bytes + panel * shape.gate_up_panel_bytes;
+        return stored(expert) + panel * shape.gate_up_panel_bytes;
     }
     const uint8_t *down_panel(std::size_t expert, std::size_t panel) const {
-        return experts_.data() + expert * shape.expert_bytes +
-               shape.gate_up_panels * shape.gate_up_panel_bytes + panel * shape.down_panel_bytes;
+        return stored(expert) + shape.gate_up_panels * shape.gate_up_panel_bytes +
+               panel * shape.down_panel_bytes;
     }
     // (gate_up_panels, nr) f32: scales of the channels of the dual panels, zero where padded.
     const float *gate_up_scales(std::size_t expert) const {
@@ -61,6 +62,10 @@ public:
     const ExpertShape shape;
 
 private:
+    // Where an expert's panels lie: experts with equal matrices are stored once.
+    const uint8_t *stored(std::size_t expert) const {
+        return experts_.data() + static_cast<std::size_t>(slots_[expert]) * shape.expert_bytes;
+    }
     void pack_gate_up(const moe_microkernels &mk, const moe_weights &w, std::size_t expert,
                       Share panels);
     void pack_down(const moe_microkernels &mk, const moe_weights &w, std::size_t expert,
@@ -69,6 +74,8 @@ private:
 
     const std::size_t router_nr_;
     const std::size_t router_panels_;
+    std::vector<int32_t> owners_; // by expert: the first one with the same matrices
+    std::vector<int32_t> slots_;  // by expert: its place in experts_
     AlignedArray<uint8_t> experts_;
     AlignedArray<float> gate_up_scales_;
     AlignedArray<float> down_scales_;

@@ -11,6 +11,7 @@ from moe_prof import cli, session
 from moe_prof.commands import bench
 from moe_prof.measure import measure
 from moe_prof.measure.crowd import Crowd
+from tests.kernels import test_checkpoint
 from tests.moe_prof.measure.interrupting import interrupt_at_sample
 
 PLANS = Path(__file__).parent.parent / "measure"
@@ -273,3 +274,14 @@ def test_real_kernels_are_verified_and_timed(monkeypatch, tmp_path, capsys):
     assert found["openmp", "rel_rmse"] < 1e-3
     assert found["openmp", "time"] > 0
     assert found["autovec", "speedup"] > 0
+
+
+def test_weights_of_a_checkpoint_are_run(monkeypatch, tmp_path, capsys):
+    """The built kernels on a generated file: right, timed, and the row says whose weights."""
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
+    path = test_checkpoint.write(tmp_path / "a.safetensors", test_checkpoint.model()[0])
+    argv = ["bench", "2,48,16,6,2", "--variant", "scalar", "--repeat", "1", "--format", "json"]
+    assert cli.main([*argv, "--weights", str(path), "--layer", "3"]) == 0
+    rows = {r["metric"]: r for r in json.loads(capsys.readouterr().out)["rows"]}
+    assert rows["rel_rmse"]["value"] < 1e-5
+    assert rows["layer"]["source"].startswith(f"weights of {path}, layer 3; plain sizes")

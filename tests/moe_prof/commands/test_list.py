@@ -12,6 +12,7 @@ from moe_prof.checks import CHECKS
 from moe_prof.cli import main
 from moe_prof.commands import COMMANDS
 from moe_prof.kernels.table import VARIANTS
+from moe_prof.presets import PRESETS
 from moe_prof.scenario import SCENARIOS
 
 
@@ -19,7 +20,7 @@ def test_text_names_every_table_row(capsys):
     """Variants, scenarios, collectors and commands; within 100 columns."""
     assert main(["list"]) == 0
     shown = capsys.readouterr().out
-    names = [spec.name for spec in VARIANTS] + list(SCENARIOS)
+    names = [spec.name for spec in VARIANTS] + [*SCENARIOS, *PRESETS]
     names += [check.name for check in CHECKS if check.group == "collectors"]
     names += [command.name for command in COMMANDS]
     assert [name for name in names if name not in shown] == []
@@ -50,7 +51,7 @@ def test_json_rows(capsys):
     assert set(available) == {spec.name for spec in VARIANTS}
     assert available["scalar"] == 1.0
     macs = {row["scenario"]: row["value"] for row in rows if row["metric"] == "macs"}
-    assert set(macs) == set(SCENARIOS)
+    assert set(macs) == {*SCENARIOS, *PRESETS}
 
 
 def test_csv_has_a_header_and_rows(capsys):
