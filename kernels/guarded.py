@@ -20,6 +20,8 @@ import numpy.typing as npt
 from moe_prof.errors import MoeProfError, WorkloadError
 
 ALIGNMENT = 64
+GUARD_BYTES = 1 << 24
+"""On each side, of address space only: a wrong index lands in it unless it is wilder than that."""
 PATTERN = 0xA5
 _PROT_NONE = 0
 
@@ -38,13 +40,13 @@ class Guarded:
         self._name, size = name, math.prod(shape) * kind.itemsize
         page = mmap.PAGESIZE
         inside = -(-max(size, 1) // page) * page
-        self._memory = mmap.mmap(-1, inside + 2 * page)
+        self._memory = mmap.mmap(-1, inside + 2 * GUARD_BYTES)
         self._bytes = np.frombuffer(self._memory, np.uint8)
-        self._start = page + (inside - size) // ALIGNMENT * ALIGNMENT
-        self._end, self._inside = self._start + size, slice(page, page + inside)
+        self._start = GUARD_BYTES + (inside - size) // ALIGNMENT * ALIGNMENT
+        self._end, self._inside = self._start + size, slice(GUARD_BYTES, GUARD_BYTES + inside)
         self._bytes[self._inside] = PATTERN
-        self._protect(0, page, _PROT_NONE)
-        self._protect(page + inside, page, _PROT_NONE)
+        self._protect(0, GUARD_BYTES, _PROT_NONE)
+        self._protect(GUARD_BYTES + inside, GUARD_BYTES, _PROT_NONE)
         self.array = self._bytes[self._start : self._end].view(kind).reshape(shape)
 
     def freeze(self) -> None:
