@@ -20,6 +20,7 @@ _BY_EVENT = ("perf_report",)  # whose shares are of one of several events, named
 _STATUS_TEXT = {
     "ok": "", "not_counted": "not counted", "not_supported": "not supported",
     "multiplexed": "multiplexed", "out_of_bounds": "impossible",
+    "shared_memory": "experts share memory",
     "below_threshold": "below threshold",
 }  # fmt: skip
 

@@ -24,9 +24,9 @@ def asked(monkeypatch):
     monkeypatch.delenv("MOE_PROF_ISA", raising=False)
     compilers = []
 
-    def build(kind, progress, chosen):
+    def build(kind, progress, *, compiler):
         del progress
-        compilers.append((kind, chosen))
+        compilers.append((kind, compiler))
         return Build(kind, Path(f"/cache/{len(compilers)}"), ("portable",), {}, "", openmp=True)
 
     monkeypatch.setattr(toolchains.kernel_build, "build", build)
@@ -119,7 +119,7 @@ def test_flags_that_cannot_be_split(asked):
 def test_flags_make_another_build():
     """The cache tells builds with other flags apart, and keeps the key of those without."""
     keys = {
-        kernel_build._key("release", Compiler(("c",), "1", False, flags))
+        kernel_build._key("release", Compiler(("c",), "1", False, flags), None)
         for flags in ((), ("-O1",), ("-O2",))
     }
     assert len(keys) == 3

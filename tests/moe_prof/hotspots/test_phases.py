@@ -76,7 +76,7 @@ def test_every_mark_of_the_sources_is_read():
     ("name", "text", "phase"),
     [
         ("packed/expert_rows.cpp", "mk.gemm[std::min", "gate_up"),
-        ("packed/expert_rows.cpp", "mk.gemm[mr - 1]", "down"),
+        ("packed/expert_rows.cpp", "products.gemm[mr - 1]", "down"),
         ("packed/expert_rows.cpp", "mk.quantize(shape.d_ff", "activation"),
     ],
 )
