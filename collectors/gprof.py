@@ -39,12 +39,15 @@ def argv(program: Path, samples: Path) -> tuple[str, ...]:
     return (NAME, "-b", str(program), str(samples))
 
 
-def run(command: Sequence[str], folder: Path, *, timeout_s: float) -> tuple[GprofProfile, ToolRun]:
+def run(
+    command: Sequence[str], folder: Path, *, timeout_s: float, emulator: Sequence[str] = ()
+) -> tuple[GprofProfile, ToolRun]:
     """Run a program that was built with -pg, then gprof on what it left.
 
     Args:
         command: the program, which must be the file itself, with its arguments.
         folder: where ``gmon.PID`` and the outputs of both runs stay.
+        emulator: what runs a program of another architecture, with its options.
 
     Returns:
         the profile, and the run of the program.
@@ -60,7 +63,8 @@ def run(command: Sequence[str], folder: Path, *, timeout_s: float) -> tuple[Gpro
     for old in folder.glob(f"{_PREFIX}.*"):
         old.unlink()
     env = {"GMON_OUT_PREFIX": str(folder.resolve() / _PREFIX)}
-    done = run_tool(command, folder=folder, name="gprof_run", timeout_s=timeout_s, env=env)
+    whole = (*emulator, *command)
+    done = run_tool(whole, folder=folder, name="gprof_run", timeout_s=timeout_s, env=env)
     if done.returncode:
         how = f"signal {-done.returncode}" if done.returncode < 0 else f"{done.returncode}"
         raise WorkloadError(

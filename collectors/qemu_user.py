@@ -1,9 +1,10 @@
 """Counting the instructions of a program for another architecture in qemu's user mode.
 
-A plugin counts what is executed between the driver's marks of its region, by symbol and kind. These
-are exact counts of an emulated processor: they say nothing of time, of caches or of what a core
-does at once. What a handler of the tests executes in place of an instruction is left out; the
-instruction itself counts as one.
+A plugin counts what is executed between the driver's marks of its region, by phase, kind and
+symbol. These are exact counts of an emulated processor: they say nothing of time, of caches or of
+what a core does at once. What a handler of the tests executes in place of an instruction is left
+out; the instruction itself counts as one. Marks of the phases are left out as well, but not the few
+instructions around their calls.
 
 Source: QEMU's docs/devel/tcg-plugins; the plugin is ``qemu/count_instructions.c`` beside this file.
 """
@@ -15,9 +16,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from moe_prof.collectors.base import Availability, ToolRun
 from moe_prof.collectors.installed import version_line
@@ -30,11 +32,33 @@ NOTE = "emulated: counts only, no time"
 PLUGIN_SOURCE = Path(__file__).resolve().parent / "qemu" / "count_instructions.c"
 BEGIN, END = "_ZN5bench6Region5begin", "_ZN5bench6Region3end"
 """Prefixes of the functions that mark the region in ``moe_bench``."""
+MARK = "moe_phase_mark_"
+"""Of those that mark the phases, in the build that has them (kernels/cpp/phase_marks.h)."""
+NO_PHASE = "none"
+WRONG_RESULT = 6
+"""Exit code of ``moe_bench`` when its check fails; the counts are there."""
 
 KINDS = ("integer", "float", "load", "store", "branch", "jump", "vector_arithmetic", "vector_load",
          "vector_store", "vector_configuration", "matrix")  # fmt: skip
 _STAND_IN = "ime_emulator"
-_LINE = re.compile(r"(?P<count>\d{1,19}) (?P<kind>\w+) (?P<symbol>\S*)")
+_Key = TypeVar("_Key", bound=Hashable)
+_LINE = re.compile(r"(?P<count>\d{1,19}) (?P<kind>\w+) (?P<phase>\w+) (?P<symbol>\S*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Instructions of one kind in one function and phase.
+
+    Attributes:
+        kind: one of KINDS.
+        phase: of the forward, NO_PHASE between them.
+        symbol: the function, as the symbol table names it.
+    """
+
+    count: int
+    kind: str
+    phase: str
+    symbol: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +66,38 @@ class EmulatedCounts:
     """Instructions of the region.
 
     Attributes:
-        by_kind: of KINDS, those that occur.
-        by_symbol: by function, as the symbol table names it.
-        left_out: executed by a handler that stands in for an instruction, not in the others.
+        counts: all of them.
+        left_out: executed by a handler that stands in for an instruction, or by a mark.
     """
 
-    by_kind: Mapping[str, int]
-    by_symbol: Mapping[str, int]
+    counts: tuple[Count, ...]
     left_out: int
 
     @property
     def instructions(self) -> int:
         """All of them."""
-        return sum(self.by_kind.values())
+        return sum(one.count for one in self.counts)
+
+    def by_kind(self, phase: str | None = None) -> dict[str, int]:
+        """Instructions by kind, in the order of KINDS; of one phase, or of all."""
+        found = self._sums((one.kind, one.count) for one in self.counts
+                           if phase in (None, one.phase))  # fmt: skip
+        return {kind: found[kind] for kind in KINDS if kind in found}
+
+    def by_phase(self) -> dict[str, int]:
+        """Instructions by phase, NO_PHASE among them."""
+        return self._sums((one.phase, one.count) for one in self.counts)
+
+    def by_symbol(self) -> dict[tuple[str, str], int]:
+        """Instructions by function and phase."""
+        return self._sums(((one.symbol, one.phase), one.count) for one in self.counts)
+
+    @staticmethod
+    def _sums(parts: Iterable[tuple[_Key, int]]) -> dict[_Key, int]:
+        found: dict[_Key, int] = {}
+        for key, count in parts:
+            found[key] = found.get(key, 0) + count
+        return found
 
 
 def availability() -> Availability:
@@ -104,7 +147,7 @@ def argv(
     Args:
         emulator: qemu and its options.
     """
-    options = f"{plugin},out={out_file},begin={BEGIN},end={END}"
+    options = f"{plugin},out={out_file},begin={BEGIN},end={END},mark={MARK}"
     return (emulator[0], "-plugin", options, *emulator[1:], *workload)
 
 
@@ -118,7 +161,7 @@ def run(command: Sequence[str], *, out_file: Path, folder: Path, timeout_s: floa
     done = run_tool(
         command, folder=folder, name=NAME, timeout_s=timeout_s, outputs={"counts": out_file}
     )
-    if done.returncode:
+    if done.returncode not in (0, WRONG_RESULT):
         said = done.stderr.strip().splitlines()[-1:] or ["no message"]
         if "plugin" in said[0].lower():
             raise ToolError(f"{command[0]}: {said[0]}; plugins need the dynamic one ({INSTALL})")
@@ -139,18 +182,16 @@ def parse(text: str) -> EmulatedCounts:
     lines = text.splitlines()
     if not lines or lines[-1] != "complete":
         raise InputError("qemu's counts are not complete: the program did not reach its last mark")
-    kinds: dict[str, int] = {}
-    symbols: dict[str, int] = {}
+    found: list[Count] = []
     left_out = 0
     for line in lines[:-1]:
         match = _LINE.fullmatch(line)
         if match is None or match["kind"] not in KINDS:
             raise InputError(f"qemu's counts have a line that makes no sense: {line[:80]!r}")
-        count, kind, symbol = int(match["count"]), match["kind"], match["symbol"]
+        count, symbol = int(match["count"]), match["symbol"]
         # Code without a symbol is the page through which a handler returns.
-        if symbol.startswith(_STAND_IN) or not symbol:
+        if symbol.startswith((_STAND_IN, MARK)) or not symbol:
             left_out += count
-            continue
-        kinds[kind] = kinds.get(kind, 0) + count
-        symbols[symbol] = symbols.get(symbol, 0) + count
-    return EmulatedCounts({k: kinds[k] for k in KINDS if k in kinds}, symbols, left_out)
+        else:
+            found.append(Count(count, match["kind"], match["phase"], symbol))
+    return EmulatedCounts(tuple(found), left_out)

@@ -1,7 +1,7 @@
-"""Source positions of addresses by addr2line, functions that were inlined there included.
+"""Source positions of addresses by addr2line, inlined functions included, and names by c++filt.
 
-Source: binutils manual, addr2line; addresses are those of the object file, as perf script and
-callgrind write them.
+Source: binutils manual, addr2line and c++filt; addresses are those of the object file, as perf
+script and callgrind write them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from moe_prof.collectors.toolrun import run_tool
 from moe_prof.errors import ToolError
 
 NAME = "addr2line"
+FILTER = "c++filt"
 TIMEOUT_S = 60.0
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -83,3 +84,25 @@ def parse(text: str) -> dict[int, tuple[Location, ...]]:
                 current.append(Location(function, file, number or None))
             function = ""
     return {address: tuple(locations) for address, locations in found.items() if locations}
+
+
+def demangled(names: Iterable[str], folder: Path) -> dict[str, str]:
+    """Names of C++ functions as they are written; those that c++filt does not know stay.
+
+    Never raises where it is missing: names are then as the symbol table has them.
+    """
+    wanted = list(dict.fromkeys(names))
+    unchanged = {name: name for name in wanted}
+    if shutil.which(FILTER) is None:
+        return unchanged
+    listing = folder / f"{FILTER}.names"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        listing.write_text("".join(f"{name}\n" for name in wanted))
+        result = run_tool((FILTER,), folder=folder, name=FILTER, timeout_s=TIMEOUT_S, stdin=listing)
+    except (OSError, ToolError):
+        return unchanged
+    lines = result.stdout.splitlines()
+    if result.returncode or len(lines) != len(wanted):
+        return unchanged
+    return dict(zip(wanted, lines, strict=True))

@@ -306,6 +306,7 @@ def _compile(
     else:
         configure.append(f"-DCMAKE_TOOLCHAIN_FILE={SOURCE_DIR / cross.toolchain}")
         configure.append(f"-DMOE_IME_EMULATOR={ime_emulator() or ''}")
+        configure.append("-DMOE_PHASE_MARKS=ON")  # an emulator has no time to tell
     text = _run(configure, "", log)
     _run([str(cmake), "--build", str(scratch)], text, log)
     shutil.rmtree(scratch / "CMakeFiles", ignore_errors=True)  # objects, half of the size

@@ -6,8 +6,10 @@ It is the program that profilers run, because a profiler of one process must not
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.kernels import build as kernel_build
@@ -37,6 +39,8 @@ class DriverResult:
         iterations: forwards inside the timed loop.
         total_s: wall time of the timed loop.
         checksum: 16 hexadecimal digits; equal means that the outputs have equal bits.
+        rel_rmse / worst_error: of all values and of the worst token, against ``scalar`` in the same
+            program; None where nothing was compared.
     """
 
     variant: str
@@ -47,6 +51,8 @@ class DriverResult:
     iterations: int
     total_s: float
     checksum: str
+    rel_rmse: float | None = None
+    worst_error: float | None = None
 
     @property
     def forward_s(self) -> float:
@@ -86,6 +92,7 @@ def driver_argv(
     warmup: int = 1,
     min_time_s: float = 0.0,
     roi_fifos: tuple[Path, Path] | None = None,
+    checked: bool = False,
 ) -> list[str]:
     """The command that times the variant alone and prints one JSON line.
 
@@ -98,10 +105,12 @@ def driver_argv(
         warmup: forwards before the timed ones.
         min_time_s: least length of the timed loop, in seconds.
         roi_fifos: control and acknowledge fifo of ``perf --control``.
+        checked: also run ``scalar``, before, and compare with it.
     """
     argv = [str(driver.program), *(str(size) for size in scenario.shape), str(iterations)]
     argv += layer_argv(scenario)
-    argv += ["--benchmark", "--json", "--variant", driver.variant, "--threads", str(threads)]
+    argv += [] if checked else ["--benchmark"]
+    argv += ["--json", "--variant", driver.variant, "--threads", str(threads)]
     argv += ["--seed", str(seed), "--warmup", str(warmup)]
     if min_time_s > 0:
         argv += ["--min-time", repr(min_time_s)]
@@ -144,7 +153,12 @@ def parse_result(stdout: str) -> DriverResult:
                 microkernel=answer["microkernel"], note=answer["note"],
                 threads=int(answer["threads"]), iterations=int(answer["iterations"]),
                 total_s=float(answer["total_ns"]) * 1e-9, checksum=answer["checksum"],
+                rel_rmse=_number(answer, "rel_rmse"), worst_error=_number(answer, "worst_error"),
             )  # fmt: skip
-        except (ValueError, KeyError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise WorkloadError(f"moe_bench printed a line that makes no sense: {line}") from error
     raise WorkloadError("moe_bench printed no result line; run the command by hand to see why")
+
+
+def _number(answer: Mapping[str, Any], name: str) -> float | None:
+    return float(answer[name]) if name in answer else None

@@ -1,7 +1,9 @@
-/* Plugin of qemu-user: instructions executed between two functions, by symbol and kind.
+/* Plugin of qemu-user: instructions executed between two functions, by phase, kind and symbol.
  *
- * Options: out=FILE, begin=PREFIX, end=PREFIX of the functions' symbols. Counting is over when `end` is entered; what was
- * executed before `begin` was left is taken off. FILE gets one line `count kind symbol` each.
+ * Options: out=FILE; begin=PREFIX, end=PREFIX, mark=PREFIX of functions' symbols. Counting is over
+ * when `end` is entered; what was executed before `begin` was left is taken off. A phase goes from
+ * the call of its mark, whose symbol is the prefix and the phase's name, to that of the next one.
+ * FILE gets one line `count kind phase symbol` each; the phase is `none` before the first mark.
  *
  * Source: QEMU's docs/devel/tcg-plugins and the exported functions of API version 1 (QEMU 6.1 and
  * later), declared here because Debian packages no header; the RISC-V Instruction Set Manual,
@@ -38,14 +40,23 @@ EXPORT int qemu_plugin_version = 1;
 
 enum { SLOTS = 1 << 15, SYMBOL_BYTES = 160 };
 
+enum { PHASES = 16, PHASE_BYTES = 32 };
+
 struct slot {
     const char *kind; /* NULL: free */
     char symbol[SYMBOL_BYTES];
-    uint64_t count, before, inside;
+    uint64_t count;          /* so far, by the emulator */
+    uint64_t settled;        /* part of it that belongs to a phase already, or came before */
+    uint64_t inside[PHASES]; /* in the region, by phase */
 };
 
 static struct slot slots[SLOTS];
-static char out_file[4096], begin_symbol[SYMBOL_BYTES], end_symbol[SYMBOL_BYTES];
+static struct slot *used[SLOTS]; /* those that are not free */
+static size_t used_count;
+static char phases[PHASES][PHASE_BYTES] = {"none"};
+static size_t phase_count = 1, phase; /* phase: the one that goes on */
+static char out_file[4096];
+static char begin_symbol[SYMBOL_BYTES], end_symbol[SYMBOL_BYTES], mark_symbol[SYMBOL_BYTES];
 static bool begun, ended, overflowed;
 
 /* Of the base encoding's major opcodes and the vector extension's; 16-bit instructions by quadrant. */
@@ -105,6 +116,7 @@ static struct slot *slot_of(const char *symbol, const char *kind) {
         if (slot->kind == NULL) {
             slot->kind = kind;
             strncpy(slot->symbol, symbol, SYMBOL_BYTES - 1);
+            used[used_count++] = slot;
             return slot;
         }
         if (slot->kind == kind && strncmp(slot->symbol, symbol, SYMBOL_BYTES - 1) == 0) {
@@ -115,25 +127,56 @@ static struct slot *slot_of(const char *symbol, const char *kind) {
     return &slots[0];
 }
 
+/* All that was executed since the last mark belongs to the phase that goes on. */
+static void settle(void) {
+    const bool inside = begun && !ended;
+    for (size_t i = 0; i < used_count; ++i) {
+        struct slot *slot = used[i];
+        if (inside) {
+            slot->inside[phase] += slot->count - slot->settled;
+        }
+        slot->settled = slot->count;
+    }
+}
+
 static void on_begin(unsigned int cpu, void *unused) {
     (void)cpu;
     (void)unused;
+    begun = false; /* until the last instruction of the function: nothing before it counts */
+    settle();
+    phase = 0;
     begun = true;
-    for (size_t i = 0; i < SLOTS; ++i) {
-        slots[i].before = slots[i].count;
-    }
 }
 
 static void on_end(unsigned int cpu, void *unused) {
     (void)cpu;
     (void)unused;
-    if (!begun || ended) {
-        return;
+    if (begun && !ended) {
+        settle();
+        ended = true;
     }
-    ended = true;
-    for (size_t i = 0; i < SLOTS; ++i) {
-        slots[i].inside = slots[i].count - slots[i].before;
+}
+
+static void on_mark(unsigned int cpu, void *number) {
+    (void)cpu;
+    if (begun && !ended) {
+        settle();
     }
+    phase = (size_t)(uintptr_t)number;
+}
+
+static size_t phase_of(const char *name) {
+    for (size_t i = 0; i < phase_count; ++i) {
+        if (strcmp(phases[i], name) == 0) {
+            return i;
+        }
+    }
+    if (phase_count == PHASES || strlen(name) >= PHASE_BYTES) {
+        overflowed = true;
+        return 0;
+    }
+    strcpy(phases[phase_count], name);
+    return phase_count++;
 }
 
 static bool begins_with(const char *symbol, const char *prefix) {
@@ -151,6 +194,10 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_begin, NO_REGISTERS, NULL);
         } else if (i == 0 && begins_with(symbol, end_symbol)) {
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_end, NO_REGISTERS, NULL);
+        } else if (i == 0 && begins_with(symbol, mark_symbol)) {
+            const size_t number = phase_of(symbol + strlen(mark_symbol));
+            qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_mark, NO_REGISTERS,
+                                                   (void *)(uintptr_t)number);
         }
         const char *kind =
             kind_of(qemu_plugin_insn_data(instruction), qemu_plugin_insn_size(instruction));
@@ -166,10 +213,12 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *unused) {
     if (out == NULL) {
         return;
     }
-    for (size_t i = 0; ended && !overflowed && i < SLOTS; ++i) {
-        if (slots[i].inside != 0) {
-            fprintf(out, "%llu %s %s\n", (unsigned long long)slots[i].inside, slots[i].kind,
-                    slots[i].symbol);
+    for (size_t i = 0; ended && !overflowed && i < used_count; ++i) {
+        for (size_t p = 0; p < phase_count; ++p) {
+            if (used[i]->inside[p] != 0) {
+                fprintf(out, "%llu %s %s %s\n", (unsigned long long)used[i]->inside[p],
+                        used[i]->kind, phases[p], used[i]->symbol);
+            }
         }
     }
     fputs(ended && !overflowed ? "complete\n" : "incomplete\n", out);
@@ -190,7 +239,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
     for (int i = 0; i < argc; ++i) {
         if (!take(argv[i], "out=", out_file, sizeof out_file) &&
             !take(argv[i], "begin=", begin_symbol, sizeof begin_symbol) &&
-            !take(argv[i], "end=", end_symbol, sizeof end_symbol)) {
+            !take(argv[i], "end=", end_symbol, sizeof end_symbol) &&
+            !take(argv[i], "mark=", mark_symbol, sizeof mark_symbol)) {
             fprintf(stderr, "count_instructions: unknown option %s\n", argv[i]);
             return 1;
         }

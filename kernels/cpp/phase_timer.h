@@ -4,6 +4,7 @@
 // A thread that works calls enter(thread, phase) when a step starts and leave(thread) before it
 // waits (barrier, end of the parallel region); consecutive enter calls share one clock reading.
 // Time outside enter..leave during a forward is that thread's waiting time.
+// With -DMOE_PHASE_MARKS instead, the same calls mark the steps for an emulator (phase_marks.h).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,9 @@
 #include <ctime>
 
 #include "aligned_array.h"
+#endif
+#ifdef MOE_PHASE_MARKS
+#include "phase_marks.h"
 #endif
 
 namespace moe {
@@ -92,8 +96,13 @@ public:
     void reset() {}
     void forward_begin() {}
     void forward_end() {}
+#ifdef MOE_PHASE_MARKS
+    void enter(int32_t, moe_phase phase) { mark_phase(phase); }
+    void leave(int32_t) { moe_phase_mark_none(); }
+#else
     void enter(int32_t, moe_phase) {}
     void leave(int32_t) {}
+#endif
     int32_t threads() const { return 0; }
     uint64_t wall_ns() const { return 0; }
     uint64_t phase_ns(int32_t, int32_t) const { return 0; }

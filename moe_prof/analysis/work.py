@@ -93,6 +93,12 @@ class WorkCounts:
         return self.router_macs + self.expert_macs
 
     @property
+    def macs_by_phase(self) -> dict[str, int]:
+        """Useful multiply-accumulates of the phases that have any: gate and up are two of three."""
+        down = self.expert_macs // MATRICES
+        return {"router": self.router_macs, "gate_up": self.expert_macs - down, "down": down}
+
+    @property
     def exps(self) -> int:
         """All exponentials of one forward."""
         return self.router_exps + self.activation_exps

@@ -11,8 +11,10 @@ from moe_prof import machine
 from moe_prof.analysis import crowding
 from moe_prof.analysis.query import RowIndex
 from moe_prof.collectors import builtin
+from moe_prof.commands import emulated_bench
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.comparing import add_comparison
+from moe_prof.commands.emulated import add_target, is_foreign
 from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import (
     add_build,
@@ -65,9 +67,12 @@ class Bench:
             "the folder of a session (unpaired) (default: no comparison)",
         )  # fmt: skip
         add_comparison(parser)
+        add_target(parser, "check and count the variants")
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Verify and time; raises MoeProfError."""
+        if is_foreign(args):
+            return emulated_bench.run(args, progress)
         folder = split_output(args)
         facts = machine.read()
         force_path_of_build(args)

@@ -12,6 +12,7 @@ from rich.text import Text
 from moe_prof.analysis.query import RowIndex
 from moe_prof.commands import emulated_counters
 from moe_prof.commands.base import Result, with_trouble
+from moe_prof.commands.emulated import add_target, is_foreign
 from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import add_workload, require_scenario, split_output
 from moe_prof.commands.program import run_program
@@ -49,7 +50,7 @@ class CountersCommand:
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """The common options, and another architecture."""
         add_workload(parser, default_variants="all", or_program=True)
-        emulated_counters.add_target(parser)
+        add_target(parser, "count the variants")
 
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Count.
@@ -61,7 +62,7 @@ class CountersCommand:
         if args.program:
             return run_program(self.name, args, progress)
         require_scenario(args)
-        if args.target is not None:
+        if is_foreign(args):
             return emulated_counters.run(args, progress)
         deadline = Deadline(args.max_time_s)
         folder = split_output(args)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from moe_prof.analysis.fastest import time_half_width
 from moe_prof.analysis.query import RowIndex
+from moe_prof.collectors.qemu_user import NO_PHASE
+from moe_prof.hotspots.phases import PHASES
 from moe_prof.render.fitted import Column as Fitted
 from moe_prof.render.fitted import FittedTable
 from moe_prof.rows import Row
@@ -79,6 +81,14 @@ COUNTER_COLUMNS: tuple[Column, ...] = (
 )
 
 
+EMULATED_COLUMNS: tuple[Column, ...] = (
+    Column("rel RMSE", "rel_rmse", "{:.1e}".format),
+    Column("instr.", "instructions", count_text),
+    Column("/MAC", "instructions_per_mac", digits_text),
+    Column("fewer", "instruction_reduction", _times),
+)
+
+
 def counters_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
     """Events of one forward; columns without any value are left out."""
     columns = [
@@ -87,6 +97,30 @@ def counters_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
         if any(index.value(variant, column.metric) is not None for variant in variants)
     ]
     return _metric_table(index, variants, columns)
+
+
+def emulated_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
+    """Check and counts of variants that ran in an emulator."""
+    titles, cells = titled_cells(index, variants, EMULATED_COLUMNS)
+    table = FittedTable("variant", (Fitted("path", "left"), *titles))
+    for variant in variants:
+        path, _, _ = (index.text(variant, "isa") or MISSING).partition(",")
+        table.add_row(variant, path, *cells[variant])
+    return table
+
+
+def instruction_phase_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:
+    """Share of each phase in the counted instructions of each variant."""
+    found = {variant: index.phases(variant, "instructions") for variant in variants}
+    known = {phase for counts in found.values() for phase in counts}
+    phases = [phase for phase in (*PHASES, NO_PHASE) if phase in known]
+    table = FittedTable("variant", [Fitted("between" if p == NO_PHASE else p) for p in phases])
+    for variant, counts in found.items():
+        total = sum(counts.values())
+        if total > 0:
+            shares = (share_text(counts[p] / total) if p in counts else MISSING for p in phases)
+            table.add_row(variant, *shares)
+    return table
 
 
 def stage_table(index: RowIndex, variants: Sequence[str]) -> FittedTable:

@@ -144,13 +144,13 @@ def plainly_named(rows: Iterable[Row]) -> list[Row]:
     """Known events under their plain names, those of a hybrid CPU's PMUs added up, IPC from them.
 
     perf names an event ``cycles:u`` where it may count user space only, and ``cpu_core/cycles/``
-    beside ``cpu_atom/cycles/`` where a CPU has two kinds of cores.
+    beside ``cpu_atom/cycles/`` where a CPU has two kinds of cores. Parts of a forward stay apart.
     """
     events: dict[str, list[Row]] = {}
     others = []
     for row in rows:
         base = take_apart(row.metric).base
-        if base in perf_stat.EVENTS:
+        if base in perf_stat.EVENTS and row.phase is None:
             events.setdefault(base, []).append(row)
         else:
             others.append(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,17 @@ BUILT = Build(
 COUNTS = qemu_user.parse(recorded("qemu_user/ime.txt"))
 
 
+MACS = {"router": 1024, "gate_up": 49152, "down": 24576}
+
+
 def rows():
     """The rows of recorded counts."""
-    return emulated.rows(COUNTS, "S1", "ime", macs=1000, source="emulated")
+    return emulated.rows(COUNTS, "S1", "ime", macs_by_phase=MACS, source="emulated")
+
+
+def values(phase=None):
+    """Their values by metric, of the whole forward or of a phase."""
+    return {row.metric: row.value for row in rows() if row.phase == phase}
 
 
 def test_counts_are_simulated_and_have_no_time():
@@ -33,18 +42,36 @@ def test_counts_are_simulated_and_have_no_time():
 
 
 def test_instructions_per_mac():
-    """All instructions of the region over the useful products."""
-    values = {row.metric: row.value for row in rows() if row.phase is None}
-    assert values["instructions"] == 96193
-    assert values["instructions_per_mac"] == pytest.approx(96.193)
-    assert values["instructions.matrix"] == 30720
+    """All instructions of the region over the useful products; likewise in each phase with some."""
+    whole = values()
+    assert whole["instructions"] == 19020
+    assert whole["instructions_per_mac"] == pytest.approx(19020 / 74752)
+    assert whole["instructions.matrix"] == 768
+    assert values("down")["instructions_per_mac"] == pytest.approx(5204 / 24576)
+    assert "instructions_per_mac" not in values("activation")
 
 
 def test_phases_add_up():
-    """Each function serves one phase; the products of gate, up and down are one function."""
-    phases = emulated.by_phase(COUNTS.by_symbol)
-    assert phases == {"gate_up+down": 92320, "activation": 2360, "router": 409, "other": 1104}
+    """The phases and what is between them are the whole, in the order of the forward."""
+    phases = emulated.phases(COUNTS)
+    assert list(phases) == [
+        "router", "quantize", "bucket", "gate_up", "activation", "down", "combine", "none",
+    ]  # fmt: skip
     assert sum(phases.values()) == COUNTS.instructions
+    kinds = [values(phase)["instructions.load"] for phase in phases]
+    assert sum(kinds) == values()["instructions.load"]
+
+
+def test_reduction_is_over_the_baseline():
+    """Fewer instructions are a ratio of counts; without the baseline's it is missing."""
+    base = emulated.rows(COUNTS, "S1", "scalar", macs_by_phase=MACS, source="")
+    half = [replace(row, variant="half", value=(row.value or 0) / 2) for row in base]
+    found = emulated.reductions([*base, *half], "S1", ("scalar", "half", "gone"))
+    assert [(row.variant, row.value) for row in found] == [
+        ("scalar", 1.0), ("half", 2.0), ("gone", None),
+    ]  # fmt: skip
+    alone = emulated.reductions(half, "S1", ("half",))
+    assert [row.source for row in alone] == ["the instructions of scalar could not be counted"]
 
 
 def test_variants_of_the_build_are_chosen_in_table_order():
@@ -67,6 +94,6 @@ def test_without_an_emulator_rows_say_so(monkeypatch, tmp_path):
     """Missing counts are missing, with what to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
     run = emulated.Emulation(target("riscv64"), BUILT, Scenario(1, 8, 8, 2, 1), 0, 256, tmp_path)
-    found = run.rows("rvv", 1, 60.0)
+    found = run.rows("rvv", 60.0)
     assert [row.value for row in found] == [None, None]
     assert all("apt install qemu-user" in row.source for row in found)

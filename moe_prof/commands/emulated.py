@@ -1,0 +1,123 @@
+"""What ``--target`` means for every command: the cross build, its variants, the emulator."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from moe_prof.collectors import qemu_user
+from moe_prof.commands.options import split_output
+from moe_prof.commands.workload import Workload, open_session, workload_from
+from moe_prof.deadline import Deadline
+from moe_prof.errors import UnavailableError, UsageError
+from moe_prof.kernels import build as kernel_build
+from moe_prof.kernels.build import Kind
+from moe_prof.kernels.target import DEFAULT_VECTOR_BITS, TARGETS, VECTOR_BITS
+from moe_prof.kernels.target import target as find_target
+from moe_prof.machine import Machine
+from moe_prof.machine import read as read_machine
+from moe_prof.progress import Progress
+from moe_prof.session import Session
+from moe_prof.topdown.counting import TIMEOUT_S
+from moe_prof.topdown.emulated import BASELINE, Emulation, choose
+
+_FACTOR = 10
+"""An emulated run may take so many times longer than other tools are given."""
+ONLY_HERE = ("isa", "weights", "layer", "vs", "cc", "cflags", "analysis")
+"""Options that say nothing of programs for another architecture."""
+
+
+def add_target(parser: argparse.ArgumentParser, what: str) -> None:
+    """--target and --vector-bits.
+
+    Args:
+        what: the command does with variants of another architecture, for the help.
+    """
+    parser.add_argument(
+        "--target", choices=TARGETS, default=None,
+        help=f"{what} for another architecture in an emulator: instructions only, no time "
+        "(default: this machine)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--vector-bits", type=int, choices=VECTOR_BITS, default=DEFAULT_VECTOR_BITS,
+        help=f"length of the emulated vector registers (default: {DEFAULT_VECTOR_BITS})",
+    )  # fmt: skip
+
+
+def is_foreign(args: argparse.Namespace) -> bool:
+    """Whether the target is another architecture than this machine's, which needs no emulator."""
+    return args.target is not None and args.target != platform.machine()
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """All that a command needs for variants of another architecture."""
+
+    work: Workload
+    machine: Machine
+    session: Session
+    emulation: Emulation
+    deadline: Deadline
+
+    def timeout_s(self) -> float:
+        """For the next run."""
+        return self.deadline.left_s(_FACTOR * TIMEOUT_S)
+
+    def foot(self) -> str:
+        """The line under every table."""
+        return (
+            f"{qemu_user.NOTE.capitalize()}. One thread of qemu-{self.emulation.target.name} with "
+            f"vector registers of {self.emulation.vector_bits} bits; what stands in for vmadot is "
+            "left out."
+        )
+
+
+@contextmanager
+def foreign(
+    command: str,
+    args: argparse.Namespace,
+    progress: Progress,
+    *,
+    build: Kind = "phases",
+    with_baseline: bool = False,
+) -> Iterator[Foreign]:
+    """The workload, its session and the emulator.
+
+    Args:
+        build: with the phases marked, or with -pg.
+        with_baseline: add ``scalar`` in front where it is not chosen.
+
+    Raises:
+        BuildError: there is no cross compiler, or it fails.
+        UsageError: an option that means nothing here, or a variant that the build lacks.
+        UnavailableError: there is no emulator.
+    """
+    for name in ONLY_HERE:
+        if getattr(args, name, None):
+            raise UsageError(f"--{name} has no meaning with --target {args.target}; leave it out")
+    deadline = Deadline(args.max_time_s)
+    machine = read_machine()
+    target = find_target(args.target)
+    here = argparse.Namespace(**{**vars(args), "variant": BASELINE, "isa": None})
+    work = workload_from(here, machine)  # sizes and memory; variants are those of the target
+    available = qemu_user.availability()
+    if not available.usable:
+        raise UnavailableError(
+            f"nothing can be counted for {target.name} here: {available.reason}; {available.remedy}"
+        )
+    built = kernel_build.build(build, progress, target.name)
+    names = choose(args.variant, built)
+    if with_baseline and BASELINE not in names:
+        names = (BASELINE, *names)
+    work = dataclasses.replace(work, variants=names, threads=1)
+    folder = split_output(args)
+    with open_session(command, work, machine, argv=args.argv, folder=folder) as session:
+        emulation = Emulation(
+            target, built, work.scenario, work.seed, args.vector_bits,
+            session.raw / qemu_user.NAME,
+        )  # fmt: skip
+        yield Foreign(work, machine, session, emulation, deadline)
