@@ -24,7 +24,10 @@ def comparison_view(
 ) -> list[RenderableType]:
     """All sections, to be printed within 60 columns or more."""
     view: list[RenderableType] = [_answer(one) for one in comparisons]
-    view += ["", comparison_table(comparisons), *_notes(comparisons, margin, remarks)]
+    if any(one.old_s is not None or one.new_s is not None for one in comparisons):
+        view += ["", comparison_table(comparisons), *_notes(comparisons, margin, remarks)]
+    else:  # counts alone, of an emulator or of imported counters
+        view += map(Text, remarks)
     for one in comparisons:
         if any(count.metric != "cpu_time" for count in one.counts):
             view += ["", Text(f"{_label(one)}: counters and phases, no intervals, so no verdict")]

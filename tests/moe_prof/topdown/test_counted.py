@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -204,6 +205,16 @@ def test_plain_names_stay():
     """Nothing is changed where perf prints what was asked for."""
     row = counted_row("cycles", 5.0)
     assert counted.plainly_named([row]) == [row]
+
+
+def test_parts_of_a_forward_are_not_added_to_the_whole():
+    """The whole has no phase; its parts stay as they are."""
+    rows = [counted_row("instructions", 9.0)]
+    rows += [
+        replace(rows[0], phase=phase, value=value)
+        for phase, value in (("down", 5.0), ("router", 4.0))
+    ]
+    assert counted.plainly_named(rows) == rows
 
 
 def test_user_space_only_is_said():
