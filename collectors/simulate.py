@@ -252,6 +252,11 @@ def _source(workload: Workload, caches: SimulatedCaches, tool: Availability) -> 
             f"simulated {workload.tokens} of {workload.scenario.num_tokens} tokens, "
             f"scaled by {workload.scale:g}"
         )
+    if workload.scenario.distinct_experts:
+        parts.append(
+            f"{workload.scenario.num_experts} experts share the weights of "
+            f"{workload.scenario.distinct_experts}"
+        )
     return "; ".join(parts)
 
 

@@ -128,6 +128,8 @@ def layer_argv(scenario: Scenario) -> list[str]:
         argv += ["--groups", f"{options.n_group},{options.topk_group}"]
     if options.routed_scaling_factor != PLAIN.routed_scaling_factor:
         argv += ["--scaling-factor", repr(options.routed_scaling_factor)]
+    if not options.normalize_gates:
+        argv.append("--raw-gates")
     if not options.has_shared:
         argv.append("--no-shared")
     if not options.has_residual:

@@ -28,6 +28,7 @@ class _Weights(Structure):
         ("gate_scale", Handle), ("up_scale", Handle), ("down_scale", Handle),
         ("score", c_int32), ("n_group", c_int32), ("topk_group", c_int32),
         ("routed_scaling_factor", c_float), ("has_shared", c_int32), ("has_residual", c_int32),
+        ("raw_gates", c_int32),
     )  # fmt: skip
 
 
@@ -292,6 +293,6 @@ def _c_weights(
         d_model=w.d_model, d_ff=w.d_ff, num_experts=w.num_experts, top_k=w.top_k,
         score=_SCORES[w.score], n_group=w.n_group, topk_group=w.topk_group,
         routed_scaling_factor=w.routed_scaling_factor, has_shared=int(w.has_shared),
-        has_residual=int(w.has_residual),
+        has_residual=int(w.has_residual), raw_gates=int(not w.normalize_gates),
         **{name: array.ctypes.data for name, array in arrays.items()},
     )  # fmt: skip

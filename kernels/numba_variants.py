@@ -212,6 +212,7 @@ def _layer(w: Weights) -> Layer:
         topk_group=w.topk_group,
         factor=np.float32(w.routed_scaling_factor),
         has_residual=w.has_residual,
+        normalize=w.normalize_gates,
         error_per_norm=0.25 * (w.d_model + 8) * 2.0**-24 * largest_norm,
         error_floor=2.0**-21 * (1 + largest_bias),
     )

@@ -91,7 +91,13 @@ def routing(w: Weights, x: F32) -> Routing:
     chosen = np.take_along_axis(z, ids, axis=1)
     if w.score == "sigmoid":
         chosen = -np.logaddexp(0.0, -chosen)
-    gates = _softmax(chosen) * w.routed_scaling_factor
+    if w.normalize_gates:
+        gates = _softmax(chosen)
+    elif w.score == "softmax":
+        gates = np.take_along_axis(_softmax(z), ids, axis=1)
+    else:
+        gates = np.exp(chosen)
+    gates = gates * w.routed_scaling_factor
     return Routing(ids, gates, scores)
 
 

@@ -47,6 +47,7 @@ class Weights:
         routed_scaling_factor: multiplies every gate; within the normal range of f32.
         has_shared: the last expert serves every token.
         has_residual: the layer's output starts from its input.
+        normalize_gates: gates are divided by their sum over the chosen experts.
 
     Raises:
         InputError: an array or option breaks the above.
@@ -67,6 +68,7 @@ class Weights:
     routed_scaling_factor: float = 1.0
     has_shared: bool = True
     has_residual: bool = True
+    normalize_gates: bool = True
 
     def __post_init__(self) -> None:
         router = _checked("router", self.router, np.float32, ((None, None),), shape_text="(E, D)")
@@ -94,7 +96,7 @@ class Weights:
         self._check_options(experts)
 
     def _check_options(self, experts: int) -> None:
-        for name in ("has_shared", "has_residual"):
+        for name in ("has_shared", "has_residual", "normalize_gates"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"weights: {name} = {getattr(self, name)!r} must be True or False")
         for name in ("top_k", "n_group", "topk_group"):

@@ -8,7 +8,7 @@ A layer in a model adds its input outside, so presets have no residual.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Score = Literal["sigmoid", "softmax"]
@@ -24,6 +24,7 @@ class LayerOptions:
         routed_scaling_factor: multiplies every gate.
         has_shared: one expert more serves every token.
         has_residual: the output starts from the input.
+        normalize_gates: gates are divided by their sum over the chosen experts.
     """
 
     score: Score = "sigmoid"
@@ -32,6 +33,7 @@ class LayerOptions:
     routed_scaling_factor: float = 1.0
     has_shared: bool = True
     has_residual: bool = True
+    normalize_gates: bool = True
 
 
 PLAIN = LayerOptions()
@@ -45,7 +47,6 @@ class Preset:
         name: as used on the command line, with ``@N`` for N tokens instead of one.
         d_model / d_ff / num_experts / top_k: D, H, E, K.
         source: where the figures come from.
-        remark: what of the model this layer does otherwise, "" when nothing.
     """
 
     name: str
@@ -55,7 +56,6 @@ class Preset:
     top_k: int
     options: LayerOptions
     source: str
-    remark: str = ""
 
 
 _SOFTMAX = LayerOptions(score="softmax", has_shared=False, has_residual=False)
@@ -79,10 +79,9 @@ PRESETS: dict[str, Preset] = {
             "mistralai/Mixtral-8x7B-v0.1 config.json: softmax scores, no shared expert",
         ),
         Preset(
-            "olmoe", 2048, 1024, 64, 8, _SOFTMAX,
-            "allenai/OLMoE-1B-7B-0924 config.json: softmax scores, no shared expert",
-            "the model does not normalize its gates over the chosen (norm_topk_prob false); this "
-            " layer does, the work is the same",
+            "olmoe", 2048, 1024, 64, 8, replace(_SOFTMAX, normalize_gates=False),
+            "allenai/OLMoE-1B-7B-0924 config.json: softmax scores, norm_topk_prob false, no shared "
+            "expert",
         ),
     )
 }  # fmt: skip

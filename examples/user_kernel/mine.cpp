@@ -109,6 +109,9 @@ void route(moe_plan &p, const float *x) {
         gate = std::exp(gate - top);
         total += gate;
     }
+    if (w.raw_gates) { // the affinities themselves
+        total = softmax ? std::exp(largest - top) * sum : std::exp(-top);
+    }
     for (double &gate : p.gates) {
         gate = gate / total * w.routed_scaling_factor;
     }

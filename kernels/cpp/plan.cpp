@@ -64,7 +64,7 @@ int32_t check_weights(const moe_weights &w) {
         int64_t{w.topk_group} * (w.num_experts / w.n_group) < w.top_k) {
         return MOE_BAD_ARGUMENT;
     }
-    if ((w.has_shared & ~1) != 0 || (w.has_residual & ~1) != 0) {
+    if (((w.has_shared | w.has_residual | w.raw_gates) & ~1) != 0) {
         return MOE_BAD_ARGUMENT;
     }
     return w.d_model > kMaxReduction || w.d_ff > kMaxReduction ? MOE_UNSUPPORTED : MOE_OK;

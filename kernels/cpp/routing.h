@@ -26,6 +26,7 @@ struct RouterTable {
     int32_t n_group;
     int32_t topk_group;
     float scaling;
+    bool raw_gates;
     double largest_row_norm; // max over experts of ||r_e||
     double largest_bias;     // max |bias|
 };
@@ -65,7 +66,8 @@ struct RouterScratch {
 static inline RouterTable make_router_table(const moe_weights &w) {
     RouterTable table{w.d_model,    w.num_experts, w.top_k, w.router,
                       w.bias,       w.score == MOE_SCORE_SOFTMAX,
-                      w.n_group,    w.topk_group,  w.routed_scaling_factor, 0.0, 0.0};
+                      w.n_group,    w.topk_group,  w.routed_scaling_factor,
+                      w.raw_gates != 0, 0.0, 0.0};
     for (int32_t e = 0; e < w.num_experts; ++e) {
         const float *row = w.router + static_cast<int64_t>(e) * w.d_model;
         double squares = 0.0;
@@ -282,9 +284,32 @@ static inline void choose(const RouterTable &table, const float *x, RouterScratc
     std::copy(order, order + k, ids);
 }
 
+// The sum that softmax affinities have below their fraction stroke, as a logarithm.
+static inline double log_softmax_sum(const RouterTable &table, const float *x, double *z) {
+    double largest = -HUGE_VAL;
+    for (int32_t e = 0; e < table.num_experts; ++e) {
+        z[e] = dot64(table, x, e);
+        largest = std::max(largest, z[e]);
+    }
+    double sum = 0.0;
+    for (int32_t e = 0; e < table.num_experts; ++e) {
+        sum += std::exp(z[e] - largest);
+    }
+    return largest + std::log(sum);
+}
+
 // Gates when the chosen affinities vanish in fp32: the same quotient through logarithms.
 static inline void gates_in_double(const RouterTable &table, const float *x, const int32_t *ids,
                                    RouterScratch &scratch, float *gates) {
+    if (table.raw_gates) {
+        const double below = table.softmax ? log_softmax_sum(table, x, scratch.z64.data()) : 0.0;
+        for (int32_t i = 0; i < table.top_k; ++i) {
+            const double z = dot64(table, x, ids[i]);
+            const double affinity = table.softmax ? std::exp(z - below) : sigmoid64(z);
+            gates[i] = static_cast<float>(affinity) * table.scaling;
+        }
+        return;
+    }
     double *weight = scratch.score64.data();
     double largest = -HUGE_VAL;
     for (int32_t i = 0; i < table.top_k; ++i) {
@@ -303,6 +328,11 @@ static inline void gates_in_double(const RouterTable &table, const float *x, con
 }
 
 } // namespace routing
+
+// The gate of a chosen expert: its affinity, over the sum of the chosen unless they stay raw.
+static inline float gate_of(const RouterTable &table, float affinity, float sum) {
+    return (table.raw_gates ? affinity : affinity / sum) * table.scaling;
+}
 
 // Chooses experts and gates of one token.
 // x: (D) f32; z: (E) fp32 router outputs, in any summation order; ids, gates: (K), written.
@@ -332,7 +362,7 @@ static inline void route_from(const RouterTable &table, const float *x, const fl
         return;
     }
     for (int32_t i = 0; i < table.top_k; ++i) {
-        gates[i] = affinity[ids[i]] / sum * table.scaling;
+        gates[i] = gate_of(table, affinity[ids[i]], sum);
     }
 }
 

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define MOE_ABI_VERSION 1
+#define MOE_ABI_VERSION 2
 
 #if defined(__GNUC__)
 #define MOE_API __attribute__((visibility("default")))
@@ -68,6 +68,7 @@ typedef struct moe_weights {
     float routed_scaling_factor; /* multiplies every gate; 1 = off */
     int32_t has_shared;      /* 0 or 1 */
     int32_t has_residual;    /* 0 or 1: y starts from x */
+    int32_t raw_gates;       /* 0: gates are divided by their sum over the chosen; 1: they are not */
 } moe_weights;
 
 typedef struct moe_options {

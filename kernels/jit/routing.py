@@ -44,6 +44,7 @@ class Layer(NamedTuple):
     topk_group: int
     factor: np.float32
     has_residual: bool
+    normalize: bool  # gates are divided by their sum
     error_per_norm: float  # a score's f32 error is at most this times ||x||, plus error_floor
     error_floor: float
 
@@ -93,7 +94,8 @@ def route(x: F32, n: int, slot: int, layer: Layer, scratch: Scratch) -> None:
         gates_through_logarithms(x, ids, gates, layer)
         return
     for k in range(layer.top_k):
-        gates[k] = affinity[ids[k]] / total * layer.factor
+        gate = affinity[ids[k]] / total if layer.normalize else affinity[ids[k]]
+        gates[k] = gate * layer.factor
 
 
 @inner
@@ -226,6 +228,12 @@ def rank(score: F64, count: int, ranked: F64, ids: I64) -> None:
 @inner
 def gates_through_logarithms(x: F32, ids: I64, gates: F32, layer: Layer) -> None:
     """Gates for affinities of any size, in f64. x: (D,); ids, gates: (K,)."""
+    if not layer.normalize:
+        below = log_softmax_sum(x, layer) if layer.softmax else 0.0
+        for k in range(layer.top_k):
+            power = math.exp(log_affinity(x, ids[k], layer) - below)
+            gates[k] = np.float32(power) * layer.factor
+        return
     largest = -math.inf
     for k in range(layer.top_k):
         largest = max(largest, log_affinity(x, ids[k], layer))
@@ -244,3 +252,15 @@ def log_affinity(x: F32, expert: int, layer: Layer) -> float:
     if layer.softmax:
         return z
     return min(z, 0.0) - math.log1p(math.exp(-abs(z)))
+
+
+@inner
+def log_softmax_sum(x: F32, layer: Layer) -> float:
+    """Logarithm of the sum that softmax affinities have below their fraction stroke. x: (D,)."""
+    largest = -math.inf
+    for e in range(layer.bias.shape[0]):
+        largest = max(largest, router_output_exactly(x, layer.columns, e))
+    total = 0.0
+    for e in range(layer.bias.shape[0]):
+        total += math.exp(router_output_exactly(x, layer.columns, e) - largest)
+    return largest + math.log(total)

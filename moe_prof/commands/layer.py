@@ -95,9 +95,8 @@ def with_layer(result: Result, scenario: Scenario, session: Session) -> Result:
     preset, source = preset_of(scenario), scenario.checkpoint
     if preset is None and source is None:
         return result
-    remark = preset.remark if preset is not None else ""
-    if source is not None and any(_by_driver(row) for row in result.rows):
-        remark = f"{remark}; {SEEDED}" if remark else SEEDED
+    seeded = source is not None and any(_by_driver(row) for row in result.rows)
+    remark = SEEDED if seeded else ""
     words = sharing_text(scenario)
     for text in filter(None, (words, remark)):
         session.note(text)
@@ -171,6 +170,8 @@ def options_text(options: LayerOptions) -> str:
         words.append(f"{options.topk_group} of {options.n_group} groups")
     if options.routed_scaling_factor != 1:
         words.append(f"gates x {options.routed_scaling_factor:g}")
+    if not options.normalize_gates:
+        words.append("gates as scored")
     words.append("a shared expert" if options.has_shared else "no shared expert")
     words.append("residual" if options.has_residual else "no residual")
     return ", ".join(words)

@@ -116,16 +116,21 @@ def by_callgrind(target: Target, setting: Setting) -> Profile:
     callgrind.check_isa(isa, simulation.path_features(isa, cpu))
     program = driver.find_driver(target.variant, isa=isa, progress=setting.progress)
     tokens = simulation.tokens_to_simulate(target.scenario, target.variant)
-    workload = SimulatedWorkload(
-        program.program, target.scenario, target.variant, program.isa, 1, tokens, target.seed
-    )
     caches = simulated_caches(cache_sizes(setting.machine.caches, last_level=2))
+    scenario = simulation.scenario_to_simulate(target.scenario, caches.sizes.last.size_bytes)
+    workload = SimulatedWorkload(
+        program.program, scenario, target.variant, program.isa, 1, tokens, target.seed
+    )
     notes = [
         "callgrind runs one thread: no waiting for others; instructions are counted, not time",
         f"the {program.isa} path",
     ]
     if tokens != target.scenario.num_tokens:
         notes.append(f"{tokens} of {target.scenario.num_tokens} tokens were simulated")
+    if scenario.distinct_experts:
+        notes.append(
+            f"{scenario.num_experts} experts share the weights of {scenario.distinct_experts} here"
+        )
     with keeping_files(str(setting.folder)):
         result = callgrind.run(
             workload.argv, caches=caches, folder=setting.folder, timeout_s=setting.timeout_s

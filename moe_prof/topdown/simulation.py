@@ -6,11 +6,12 @@ import concurrent.futures
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
+from moe_prof.analysis.work import MATRICES
 from moe_prof.collectors import callgrind
 from moe_prof.collectors.cache_geometry import CacheSizes, cache_sizes
 from moe_prof.collectors.scheduling_models import Target
@@ -20,6 +21,7 @@ from moe_prof.errors import MoeProfError, UnavailableError
 from moe_prof.kernels import driver, selection
 from moe_prof.kernels.features import BY_NAME as PATHS
 from moe_prof.kernels.features import CpuFeatures
+from moe_prof.kernels.memory import weight_bytes
 from moe_prof.kernels.table import BY_NAME as VARIANTS
 from moe_prof.machine import Machine
 from moe_prof.measure.expected import layer_macs
@@ -30,6 +32,10 @@ from moe_prof.scenario import Scenario
 # loops to dominate, a few seconds of simulation
 SCALED_MACS = 8_000_000
 SCALED_TOKENS_MIN = 4
+# Weights beyond this are prepared for minutes under a simulator; experts then share memory in it.
+WHOLE_BYTES = 128 << 20
+SHARED_CACHES = 8
+"""Distinct experts of the simulation fill so many times its last cache: they stay misses there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,24 @@ def tokens_to_simulate(scenario: Scenario, variant: str) -> int:
     per_token = layer_macs(scenario) / scenario.num_tokens
     wanted = max(SCALED_TOKENS_MIN, round(SCALED_MACS / per_token))
     return min(scenario.num_tokens, wanted)
+
+
+def scenario_to_simulate(scenario: Scenario, last_cache_bytes: int) -> Scenario:
+    """The scenario, with fewer distinct experts where all of them would take minutes to prepare.
+
+    A forward executes the same instructions then, and weights still leave the last cache that is
+    simulated before they are read again, so that its misses are the same as well.
+    """
+    if weight_bytes(scenario) <= WHOLE_BYTES:
+        return scenario
+    _, d, h, e, k = scenario.shape
+    needed = max(2 * k, -(-SHARED_CACHES * last_cache_bytes // (MATRICES * d * h)))
+    distinct = 1 << (needed - 1).bit_length()
+    if MATRICES * d * h >= SHARED_CACHES * last_cache_bytes:  # one expert leaves it by itself
+        distinct = 2
+    if distinct >= (scenario.distinct_experts or e):
+        return scenario
+    return replace(scenario, distinct_experts=distinct)
 
 
 def simulate(
@@ -160,6 +184,7 @@ def _one(
         timeout_s = min(timeout_s, end_s - time.monotonic())
     if timeout_s <= 0:
         raise UnavailableError("the time limit was reached before its simulation began")
+    scenario = scenario_to_simulate(scenario, caches.last.size_bytes)
     with keeping_files(str(folder)):
         folder.mkdir(parents=True, exist_ok=True)
         core = machine.microarchitecture

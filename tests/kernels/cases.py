@@ -184,8 +184,11 @@ def routers():
     sizes = ((1e3, 0), (1e-30, 0), (1e36, 0), (1, -60), (1, -90), (1, 90))
     for score in ("sigmoid", "softmax"):
         for size, shift in sizes:
-            make = functools.partial(with_router, size, shift, score=score)
-            yield f"router {size:g} {shift:+g} {score}", make
+            for normalize in (True, False):
+                changes = {"score": score, "normalize_gates": normalize}
+                make = functools.partial(with_router, size, shift, **changes)
+                raw = "" if normalize else " raw gates"
+                yield f"router {size:g} {shift:+g} {score}{raw}", make
     yield "router hopeless sigmoids", functools.partial(with_router, 1, -1e4)
 
 
@@ -200,6 +203,8 @@ def options():
         "factor": {"routed_scaling_factor": 2.5},
         "no shared": {"has_shared": False},
         "no residual": {"has_residual": False},
+        "raw gates": {"normalize_gates": False},
+        "raw softmax gates": {"score": "softmax", "normalize_gates": False, "has_residual": False},
         "all": {
             "score": "softmax",
             "n_group": 8,
@@ -248,7 +253,7 @@ def models():
         "qwen3-30b-a3b": ((5, 2048, 12, 128, 8), plain),
         "mixtral-8x7b, width 4096": ((3, 4096, 14, 8, 2), plain),
         "mixtral-8x7b, inner width 14336": ((2, 40, 14336, 8, 2), plain),
-        "olmoe": ((5, 256, 64, 64, 8), plain),
+        "olmoe": ((5, 256, 64, 64, 8), {**plain, "normalize_gates": False}),
         "512 experts, 12 a token": ((5, 96, 16, 512, 12), grouped),
         "512 experts, 12 a token, softmax": ((5, 96, 16, 512, 12), {**grouped, **plain}),
     }

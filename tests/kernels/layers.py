@@ -61,7 +61,7 @@ def plain_routing(w: Weights, token):
     kept = sorted(range(w.n_group), key=lambda g: (-rank[g], g))[: w.topk_group]
     allowed = [e for g in kept for e in groups[g]]
     ids = sorted(allowed, key=lambda e: (-score[e], e))[: w.top_k]
-    total = sum(a[e] for e in ids)
+    total = sum(a[e] for e in ids) if w.normalize_gates else 1.0
     return ids, [a[e] / total * w.routed_scaling_factor for e in ids]
 
 

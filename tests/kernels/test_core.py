@@ -81,6 +81,8 @@ def test_more_tokens_than_the_workspace_are_computed_in_slices(name, max_tokens)
         {"score": "softmax", "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5},
         {"has_shared": False},
         {"has_residual": False},
+        {"normalize_gates": False, "routed_scaling_factor": 2.5},
+        {"score": "softmax", "normalize_gates": False, "has_residual": False},
         {"has_shared": False, "has_residual": False},
     ],
     ids=str,

@@ -209,10 +209,11 @@ def digest_of(y):
 OPTIONS = (
     LayerOptions("softmax", has_shared=False, has_residual=False),
     LayerOptions(n_group=4, topk_group=2, routed_scaling_factor=2.5, has_residual=False),
+    LayerOptions("softmax", has_shared=False, normalize_gates=False),
 )
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=("softmax", "groups"))
+@pytest.mark.parametrize("options", OPTIONS, ids=("softmax", "groups", "raw"))
 @pytest.mark.parametrize("distinct", [0, 4])
 def test_layer_options_reach_the_driver(options, distinct):
     """The driver's layer is the one that Python makes, its shared memory included."""

@@ -19,6 +19,8 @@ OPTIONS = {
     "scaled": {"routed_scaling_factor": 2.5},
     "no shared": {"has_shared": False},
     "no residual": {"has_residual": False},
+    "raw gates": {"normalize_gates": False},
+    "raw softmax gates": {"score": "softmax", "normalize_gates": False},
 }
 
 

@@ -153,6 +153,7 @@ def test_a_list_is_no_array():
         ("routed_scaling_factor", 0.0),
         ("routed_scaling_factor", float("nan")),
         ("has_residual", 1),
+        ("normalize_gates", None),
     ],
 )
 def test_bad_options(option, value):

@@ -85,6 +85,7 @@ Layer::Layer(const Options &o) {
     weights_.routed_scaling_factor = static_cast<float>(o.scaling_factor);
     weights_.has_shared = o.no_shared ? 0 : 1;
     weights_.has_residual = o.no_residual ? 0 : 1;
+    weights_.raw_gates = o.raw_gates ? 1 : 0;
 }
 
 std::string Layer::dump(const std::string &path) const {

@@ -24,6 +24,7 @@ const char *const kUsage =
     "  --groups G,KEPT      route within the best KEPT of G groups of experts (default: 1,1)\n"
     "  --scaling-factor F   multiply every gate (default 1)\n"
     "  --no-shared          no shared expert\n"
+    "  --raw-gates          gates are not divided by their sum over the chosen\n"
     "  --no-residual        the output does not start from the input\n"
     "  --distinct-experts M experts e and e mod M share the memory of their matrices\n"
     "  --warmup W           forwards before the timed ones (default 1)\n"
@@ -130,7 +131,8 @@ bool set_flag(const char *name, Options *options) {
     } flags[] = {{"--benchmark", &options->benchmark}, {"--json", &options->json},
                  {"--pin", &options->pin},             {"--list", &options->list},
                  {"--help", &options->help},           {"-h", &options->help},
-        {"--no-shared", &options->no_shared}, {"--no-residual", &options->no_residual}};
+        {"--no-shared", &options->no_shared}, {"--no-residual", &options->no_residual},
+        {"--raw-gates", &options->raw_gates}};
     for (const auto &flag : flags) {
         if (std::strcmp(name, flag.name) == 0) {
             *flag.target = true;

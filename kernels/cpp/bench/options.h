@@ -18,6 +18,7 @@ struct Options {
     double scaling_factor = 1.0;
     bool no_shared = false;
     bool no_residual = false;
+    bool raw_gates = false;
     int32_t distinct_experts = 0; // 0: every expert has matrices of its own
     int64_t iterations = 1000;
     int64_t warmup = 1;

@@ -135,7 +135,7 @@ void choose(const moe_microkernels &mk, const RouterTable &table, const ErrorBou
         return;
     }
     for (int32_t i = 0; i < k; ++i) {
-        gates[i] = scratch.affinity[static_cast<std::size_t>(best[i])] / sum * table.scaling;
+        gates[i] = gate_of(table, scratch.affinity[static_cast<std::size_t>(best[i])], sum);
     }
 }
 

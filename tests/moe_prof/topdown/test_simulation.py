@@ -15,7 +15,7 @@ from moe_prof.kernels.features import CpuFeatures
 from moe_prof.machine import read
 from moe_prof.machine.cpu import Cache
 from moe_prof.progress import SILENT
-from moe_prof.scenario import Scenario
+from moe_prof.scenario import Scenario, parse
 from moe_prof.topdown import simulation
 from tests.moe_prof.topdown.made import SCENARIO, simulated
 
@@ -100,6 +100,24 @@ def test_a_paths_features():
 def test_tokens_to_simulate(shape, variant, tokens):
     """Enough work for the loops to dominate, scaled only where that is exact."""
     assert simulation.tokens_to_simulate(Scenario(*shape), variant) == tokens
+
+
+@pytest.mark.parametrize(
+    ("scenario", "distinct"),
+    [
+        (Scenario(1024, 512, 128, 512, 2), 0),  # 100 MB are prepared as they are
+        (parse("qwen3-30b-a3b"), 16),  # 4.7 MB an expert, 8 MB and twice K wanted
+        (parse("mixtral-8x7b"), 2),  # one expert is 176 MB
+        (replace(parse("mixtral-8x7b"), distinct_experts=1), 1),
+        (Scenario(8, 1024, 256, 512, 4), 16),  # 11 fill 8 MiB
+    ],
+    ids=str,
+)
+def test_experts_share_memory_where_preparing_would_take_minutes(scenario, distinct):
+    """As few as still leave a cache of 1 MiB; never more than the run itself has."""
+    found = simulation.scenario_to_simulate(scenario, 1 << 20)
+    assert found.distinct_experts == distinct
+    assert replace(found, distinct_experts=scenario.distinct_experts) == scenario
 
 
 @pytest.fixture
