@@ -16,7 +16,7 @@ from moe_prof.kernels.elf import foreign_reason
 from moe_prof.kernels.info import PHASES, ChosenExperts, PhaseTimes, PlanInfo
 from moe_prof.kernels.weights import F32, Weights
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 _OK, _BAD_ARGUMENT, _NO_MEMORY, _UNSUPPORTED, _UNKNOWN_VARIANT = range(5)
 _SCORES = {"sigmoid": 0, "softmax": 1}
 
