@@ -12,7 +12,7 @@ import pytest
 
 from moe_prof import kernels, session
 from moe_prof.collectors.stacks import Profile
-from moe_prof.commands import hotspots
+from moe_prof.commands import hotspots, hotspots_run
 from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.hotspots import collect
 from moe_prof.hotspots.kept import read_profiles
@@ -59,7 +59,7 @@ def made(monkeypatch):
             raise UnavailableError("perf took no sample")
         return MADE
 
-    monkeypatch.setattr(hotspots, "COLLECTORS", {**collect.COLLECTORS, "perf": by_perf})
+    monkeypatch.setattr(hotspots_run, "COLLECTORS", {**collect.COLLECTORS, "perf": by_perf})
     return targets
 
 
@@ -189,7 +189,7 @@ def test_a_tool_that_refuses_is_replaced(run, monkeypatch):
         calls.append(("callgrind", target.variant))
         return MADE
 
-    monkeypatch.setattr(hotspots, "COLLECTORS", {"perf": refuse, "callgrind": answer})
+    monkeypatch.setattr(hotspots_run, "COLLECTORS", {"perf": refuse, "callgrind": answer})
     monkeypatch.setattr(hotspots, "usable_tools", lambda machine: (("perf", "callgrind"), ""))
     ran = run("--variant", "scalar,autovec")
     assert ran.code == 0
@@ -262,7 +262,7 @@ def test_user_interrupts(run, monkeypatch, tmp_path):
     def by_perf(target, setting):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hotspots, "COLLECTORS", {"perf": by_perf})
+    monkeypatch.setattr(hotspots_run, "COLLECTORS", {"perf": by_perf})
     monkeypatch.setattr(hotspots, "usable_tools", lambda machine: (("perf",), ""))
     assert run("--variant", "scalar").code == 130
     manifest = json.loads((tmp_path / "session" / "manifest.json").read_text())
@@ -272,7 +272,7 @@ def test_user_interrupts(run, monkeypatch, tmp_path):
 def test_profile_without_cost(run, monkeypatch):
     """It has an empty table and fails nothing."""
     empty = Profile("perf_record", "cpu-clock", "s", ())
-    monkeypatch.setattr(hotspots, "COLLECTORS", {"perf": lambda target, setting: empty})
+    monkeypatch.setattr(hotspots_run, "COLLECTORS", {"perf": lambda target, setting: empty})
     monkeypatch.setattr(hotspots, "usable_tools", lambda machine: (("perf",), ""))
     assert run("--variant", "scalar").code == 0
 

@@ -120,20 +120,13 @@ def test_sharing_is_told_in_words_and_rows(played, memory_of, capsys):
 
 
 def test_a_layer_is_described(played, memory_of, capsys):
-    """Its source and options stand in a row, what it does otherwise below the table."""
+    """Its source and options stand in a row."""
     memory_of(4 * GIB)
     played("olmoe", "--variant", "scalar", "--format", "json")
     rows = json.loads(capsys.readouterr().out)["rows"]
     (row,) = [row for row in rows if row["metric"] == "layer"]
-    assert row["source"].endswith("softmax scores, no shared expert, no residual")
+    assert row["source"].endswith("softmax scores, gates as scored, no shared expert, no residual")
     assert not [row for row in rows if row["metric"] == "distinct_experts"]
-
-
-def test_remark_of_a_preset_is_shown(played, memory_of, capsys):
-    """What the model does otherwise is not hidden."""
-    memory_of(4 * GIB)
-    played("olmoe", "--variant", "scalar")
-    assert "olmoe: the model does not normalize its gates" in capsys.readouterr().out
 
 
 def test_options_in_words():
