@@ -51,3 +51,17 @@ class WorkloadError(MoeProfError):
     """The workload crashed, hung or computed a wrong result (exit code 6)."""
 
     exit_code = 6
+
+
+class PeerError(WorkloadError):
+    """A rank of a group did not come, stopped, or called with another setup (exit code 6).
+
+    Attributes:
+        peer: the rank that is the cause, -1 where it is unknown.
+        stage: what this rank waited for or did then.
+    """
+
+    def __init__(self, message: str, peer: int = -1, stage: str = "") -> None:
+        super().__init__(message)
+        self.peer = peer
+        self.stage = stage

@@ -1,0 +1,1 @@
+"""The fused expert-parallel decode operator: call, plan, check and measure it."""
