@@ -179,8 +179,10 @@ typedef struct moe_ep_group {
 typedef struct moe_ep_workspace {
     uint8_t *base;
     int64_t bytes;
+    int64_t rows;            /* R: room for so many routed rows */
+    int64_t shared_rows;     /* S: B with a shared expert, else 0 */
     int64_t x1, x1_scale;    /* (S + R, h) int8, (S + R) f32; shared rows first */
-    int64_t swap;            /* (R, n) and (S, n_s) int32, SwiGLU's fp32 in place */
+    int64_t swap;            /* (R, n), then (S, n_s) int32: C */
     int64_t x2, x2_scale;    /* (S, m_s) then (R, m) int8, (S + R) f32; may be x1's memory */
     int64_t y2;              /* (R, h) of x's dtype, L = 1 only */
     int64_t group_list;      /* (L) int64, cumulative */
@@ -243,12 +245,12 @@ MOE_API int32_t moe_ep_gather(int32_t h, int32_t runs, const uint8_t *const *bas
 /* Grouped products over rows sorted by local expert, group_list (L) cumulative; expert L in place of all
  * groups: pass group_list NULL, the rows are all of the shared expert.
  *   gmm1   x1 (rows, h) int8 -> c1 (rows, n) int32
- *   swiglu c1 -> x2 (rows, m) int8, x2_scale (rows); z (rows, n) f32 is written over c1
+ *   swiglu c1 -> x2 (rows, m) int8, x2_scale (rows)
  *   gmm2   x2, x2_scale -> y2 (rows, h) of dtype */
 MOE_API int32_t moe_ep_gmm1(moe_ep_engine *engine, int64_t rows, const int64_t *group_list,
                             const int8_t *x1, int32_t *c1, moe_ep_record *record);
-MOE_API int32_t moe_ep_swiglu(moe_ep_engine *engine, int64_t rows, const int64_t *group_list, int32_t *c1,
-                              const float *x1_scale, int8_t *x2, float *x2_scale,
+MOE_API int32_t moe_ep_swiglu(moe_ep_engine *engine, int64_t rows, const int64_t *group_list,
+                              const int32_t *c1, const float *x1_scale, int8_t *x2, float *x2_scale,
                               moe_ep_record *record);
 MOE_API int32_t moe_ep_gmm2(moe_ep_engine *engine, int64_t rows, const int64_t *group_list,
                             const int8_t *x2, const float *x2_scale, int32_t dtype, void *y2,

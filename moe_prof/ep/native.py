@@ -83,8 +83,8 @@ class _Group(Structure):
 
 class _Workspace(Structure):
     _fields_ = (
-        ("base", Handle), ("bytes", c_int64), ("x1", c_int64), ("x1_scale", c_int64),
-        ("swap", c_int64), ("x2", c_int64), ("x2_scale", c_int64), ("y2", c_int64),
+        ("base", Handle), ("bytes", c_int64), ("rows", c_int64), ("shared_rows", c_int64),
+        ("x1", c_int64), ("x1_scale", c_int64), ("swap", c_int64), ("x2", c_int64), ("x2_scale", c_int64), ("y2", c_int64),
         ("group_list", c_int64), ("expand_idx", c_int64), ("ep_send_count", c_int64),
     )  # fmt: skip
 

@@ -5,9 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
+#include "../large_pages.h"
 
 namespace moe {
 namespace packed {
@@ -16,22 +14,6 @@ namespace {
 constexpr std::size_t kMaxChannels = 64; // of a panel
 
 std::size_t divide_up(std::size_t n, std::size_t step) { return (n + step - 1) / step; }
-
-// Asks for large pages: experts are visited in no order, and a TLB miss per 4 KB would cost more
-// than the panel's arithmetic. Only advice; nothing depends on the answer.
-void advise_large_pages(uint8_t *data, std::size_t size) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    constexpr std::uintptr_t page = 1u << 21;
-    const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
-    const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(data) + size) / page * page;
-    if (begin < end) {
-        madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
-    }
-#else
-    (void)data;
-    (void)size;
-#endif
-}
 
 // By expert, the first one whose three matrices are equal to its own. Experts of a trained or seeded
 // layer differ in their first bytes; those that share memory because the layer would not fit are
