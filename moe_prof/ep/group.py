@@ -11,12 +11,26 @@ a ``PeerError`` the group is broken and refuses further calls.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from moe_prof.ep.native import CallArrays, Record
+from moe_prof.ep.native import (
+    CACHE_FUSED,
+    OVERLAP,
+    CallArrays,
+    Engine,
+    GroupView,
+    Record,
+)
+from moe_prof.ep.prepared import PreparedCache
+from moe_prof.ep.windows import WindowLayout, window_layout
+from moe_prof.ep.workspace import WorkspaceMemory, aligned_bytes
+from moe_prof.errors import PeerError, UsageError
 
 Array = npt.NDArray[Any]
 
@@ -91,16 +105,20 @@ class Group(Protocol):
     def k(self) -> int:
         """Most experts per token."""
 
+    @property
+    def prepared(self) -> PreparedCache:
+        """Packed experts of the layers that were called on this group: an own ``PreparedCache()``."""
+
     def fused(
-        self, engine: Any, call: CallArrays, workspace: Any, options: Options, setup: int,
+        self, engine: Engine, call: CallArrays, workspace: WorkspaceMemory, options: Options, setup: int,
         record: Record,
     ) -> None:  # fmt: skip
         """One whole call: fills ``call.output``, ``share_output`` and ``expert_token_nums``.
 
         Args:
-            engine: native.Engine with this rank's experts.
+            engine: this rank's experts.
             call: checked operands.
-            workspace: workspace.WorkspaceMemory.
+            workspace: this rank's own.
             options: what overlaps and what stays in caches.
             setup: hash of what ranks must agree on.
             record: takes times, bytes, waits and spans.
@@ -110,7 +128,7 @@ class Group(Protocol):
             UsageError: a call on this group runs already, or the group is broken.
         """
 
-    def dispatch(self, engine: Any, call: CallArrays, setup: int, record: Record) -> Received:
+    def dispatch(self, engine: Engine, call: CallArrays, setup: int, record: Record) -> Received:
         """Quantize this rank's rows, bring them to their owners, gather what came here.
 
         Raises:
@@ -118,7 +136,7 @@ class Group(Protocol):
         """
 
     def combine(
-        self, engine: Any, call: CallArrays, y2: Array, received: Received, record: Record
+        self, engine: Engine, call: CallArrays, y2: Array, received: Received, record: Record
     ) -> None:
         """Bring rows back to their sources and sum them into ``call.output``.
 
@@ -129,3 +147,137 @@ class Group(Protocol):
         Raises:
             PeerError, UsageError: as ``fused``.
         """
+
+
+class WindowGroup:
+    """A group over windows that are mapped into this process.
+
+    Args:
+        rank: this rank.
+        bases: address of every rank's window here, in rank order; all zeros at first.
+        layout: of the windows.
+        k: most experts per token.
+        timeout_s: of each wait for another rank; not above 0: never.
+        crowded: ranks outnumber CPUs, so waits yield at once.
+        memory: kept alive as long as the group.
+    """
+
+    def __init__(
+        self, rank: int, bases: tuple[int, ...], layout: WindowLayout, k: int, *,
+        timeout_s: float = 60.0, crowded: bool = False, memory: object = None,
+    ) -> None:  # fmt: skip
+        self.rank = rank
+        self.size = len(bases)
+        self.max_bs = layout.max_bs
+        self.h = layout.h
+        self.experts = layout.experts
+        self.k = k
+        self.prepared = PreparedCache()
+        self._memory = memory
+        self._view = GroupView(rank, layout, bases, crowded, timeout_s)
+        self._running = threading.Lock()
+        self._epoch = 0
+        self._dispatched = 0
+        self._broken: PeerError | None = None
+
+    @property
+    def view(self) -> GroupView:
+        """As the core sees it."""
+        return self._view
+
+    def fused(
+        self, engine: Engine, call: CallArrays, workspace: WorkspaceMemory, options: Options,
+        setup: int, record: Record,
+    ) -> None:  # fmt: skip
+        """See ``Group``."""
+        flags = (OVERLAP if options.overlap else 0) | (CACHE_FUSED if options.cache_fused else 0)
+        with self._alone():
+            self._begin()
+            engine.fused(call, self._view, self._epoch, setup, workspace, flags, record)
+
+    def dispatch(self, engine: Engine, call: CallArrays, setup: int, record: Record) -> Received:
+        """See ``Group``."""
+        local = self.experts // self.size
+        capacity = self.max_bs * self.size * min(call.expert_ids.shape[1], local)
+        with self._alone():
+            self._begin()
+            x1, scale, expand_idx, send_count, group_list = engine.dispatch(
+                call, self._view, self._epoch, setup, capacity, record
+            )
+            self._dispatched = self._epoch
+        return Received(
+            x1, scale, expand_idx, send_count, group_list, call.expert_token_nums, self._epoch,
+            setup,
+        )  # fmt: skip
+
+    def combine(
+        self, engine: Engine, call: CallArrays, y2: Array, received: Received, record: Record
+    ) -> None:
+        """See ``Group``."""
+        with self._alone():
+            if received.epoch != self._dispatched:
+                raise UsageError("combine: its rows are not of the last dispatch on this group")
+            engine.combine(
+                call, self._view, received.epoch, received.setup, y2, received.expand_idx,
+                received.ep_send_count, record,
+            )  # fmt: skip
+            self._dispatched = 0
+
+    def _begin(self) -> None:
+        if self._dispatched:
+            raise UsageError("rows of a dispatch are still out on this group; combine them first")
+        self._epoch += 1
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the group for one call.
+
+        Raises:
+            UsageError: another call holds it, or it is broken.
+        """
+        if not self._running.acquire(blocking=False):
+            raise UsageError("a call on this group runs already; make one group per caller")
+        try:
+            if self._broken is not None:
+                raise UsageError(
+                    f"this group is broken ({self._broken}); make a new one"
+                ) from self._broken
+            try:
+                yield
+            except PeerError as error:
+                self._broken = error
+                raise
+        finally:
+            self._running.release()
+
+
+class LocalGroup(WindowGroup):
+    """One rank alone, with a window of its own: all E experts are here.
+
+    Args:
+        max_bs: most tokens of a call.
+        h: hidden size.
+        experts: E.
+        k: most experts per token.
+    """
+
+    def __init__(self, max_bs: int, h: int, experts: int, k: int) -> None:
+        layout = window_layout(1, experts, max_bs, h)
+        memory = aligned_bytes(layout.size_bytes, zero=True)
+        super().__init__(0, (memory.ctypes.data,), layout, k, memory=memory)
+
+
+def thread_groups(
+    ranks: int, max_bs: int, h: int, experts: int, k: int, *, timeout_s: float = 60.0,
+    crowded: bool = True,
+) -> tuple[WindowGroup, ...]:  # fmt: skip
+    """P ends of one group for P threads of this process, in rank order."""
+    layout = window_layout(ranks, experts, max_bs, h)
+    memory = [aligned_bytes(layout.size_bytes, zero=True) for _ in range(ranks)]
+    bases = tuple(window.ctypes.data for window in memory)
+    return tuple(
+        WindowGroup(
+            rank, bases, layout, k, timeout_s=timeout_s, crowded=crowded, memory=memory
+        )
+        for rank in range(ranks)
+    )  # fmt: skip

@@ -1,107 +1,55 @@
-"""The compute core of ``moe_ep.h`` through ctypes: engines of packed weights, calls, stages.
+"""The compute core of ``moe_ep.h`` through ctypes: engines of packed weights, and the stages.
 
 Arrays are NumPy arrays that the caller has checked; every function here passes addresses on and turns
 a status into the error that fits. Functions release the interpreter lock while they run, so that ranks
-may be threads of one process.
+may be threads of one process. What another transport needs is here as well: ``route``,
+``Engine.send_rows``, ``gather``, ``Engine.expert_rows`` and ``Engine.weighted_sum`` read and write at
+the addresses they are given.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from collections.abc import Sequence
-from ctypes import POINTER, Structure, byref, c_char, c_double, c_int32, c_int64, c_uint32, c_uint64
+from ctypes import byref, c_int64
 from ctypes import c_void_p as Handle
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from moe_prof.ep import abi
+from moe_prof.ep.abi import STAGES
+from moe_prof.ep.record import Record, Span
 from moe_prof.ep.windows import ABORT_OFFSET, WindowLayout
-from moe_prof.errors import InputError, PeerError, UnavailableError, UsageError, WorkloadError
+from moe_prof.ep.workspace import WorkspaceMemory
+from moe_prof.errors import (
+    InputError,
+    MoeProfError,
+    PeerError,
+    UnavailableError,
+    UsageError,
+    WorkloadError,
+)
+from moe_prof.kernels.build import build
+from moe_prof.kernels.features import isa_path
+from moe_prof.kernels.table import BY_NAME
+from moe_prof.progress import SILENT, Progress
+
+__all__ = ["Array", "CallArrays", "Engine", "ExpertArrays", "GroupView", "Record", "Span"]
 
 Array = npt.NDArray[Any]
 
-ABI_VERSION = 1
-STAGES = (
-    "dispatch", "wait_dispatch", "gather", "gmm1", "swiglu", "gmm2", "send", "wait_combine",
-    "combine", "shared",
-)  # fmt: skip
-TRAFFICS = ("memory_read", "memory_written", "cache_read", "cache_written")
-OVERLAP, CACHE_FUSED = 1, 2
+OVERLAP, CACHE_FUSED = abi.OVERLAP, abi.CACHE_FUSED
 BF16 = np.dtype(ml_dtypes.bfloat16)
 FP16 = np.dtype(np.float16)
-_DTYPES = {BF16: 0, FP16: 1, np.dtype(np.float32): 2}
-_OK, _BAD_ARGUMENT, _NO_MEMORY, _UNSUPPORTED = 0, 1, 2, 3
-_TIMEOUT, _ABORTED, _MISMATCH, _BUSY = 16, 17, 18, 19
-
-
-class _Expert(Structure):
-    _fields_ = (("gmm1", Handle), ("gmm1_scale", Handle), ("gmm2", Handle), ("gmm2_scale", Handle))
-
-
-class _Setup(Structure):
-    _fields_ = (
-        ("h", c_int32), ("n", c_int32), ("local_experts", c_int32), ("experts", POINTER(_Expert)),
-        ("n_shared", c_int32), ("shared", POINTER(_Expert)), ("threads", c_int32), ("pin", c_int32),
-    )  # fmt: skip
-
-
-class _Info(Structure):
-    _fields_ = (
-        ("isa", c_char * 32), ("microkernel", c_char * 64), ("note", c_char * 160),
-        ("threads", c_int32), ("mr", c_int32), ("nr", c_int32), ("block_rows", c_int32),
-        ("weight_bytes", c_int64), ("scratch_bytes", c_int64),
-    )  # fmt: skip
-
-
-class _Call(Structure):
-    _fields_ = (
-        ("bs", c_int32), ("active", c_int32), ("h", c_int32), ("k", c_int32), ("experts", c_int32),
-        ("dtype", c_int32), ("x", Handle), ("expert_ids", Handle), ("expert_scales", Handle),
-        ("smooth", Handle), ("share_smooth", Handle), ("output", Handle), ("share_output", Handle),
-        ("expert_token_nums", Handle),
-    )  # fmt: skip
-
-
-class _Window(Structure):
-    _fields_ = (
-        ("bytes", c_int64), ("abort", c_int64), ("cells", c_int64), ("cells_stride", c_int64),
-        ("done", c_int64), ("done_stride", c_int64), ("dispatch", c_int64), ("slot_bytes", c_int64),
-        ("combine", c_int64), ("row_bytes", c_int64), ("max_bs", c_int32),
-    )  # fmt: skip
-
-
-class _Group(Structure):
-    _fields_ = (
-        ("rank", c_int32), ("ranks", c_int32), ("bases", POINTER(Handle)), ("layout", _Window),
-        ("epoch", c_uint64), ("setup", c_uint32), ("crowded", c_int32), ("timeout_s", c_double),
-    )  # fmt: skip
-
-
-class _Workspace(Structure):
-    _fields_ = (
-        ("base", Handle), ("bytes", c_int64), ("rows", c_int64), ("shared_rows", c_int64),
-        ("x1", c_int64), ("x1_scale", c_int64), ("swap", c_int64), ("x2", c_int64), ("x2_scale", c_int64), ("y2", c_int64),
-        ("group_list", c_int64), ("expand_idx", c_int64), ("ep_send_count", c_int64),
-    )  # fmt: skip
-
-
-class _Span(Structure):
-    _fields_ = (
-        ("stage", c_int32), ("expert", c_int32), ("thread", c_int32), ("peer", c_int32),
-        ("begin_ns", c_int64), ("end_ns", c_int64),
-    )  # fmt: skip
-
-
-class _Record(Structure):
-    _fields_ = (
-        ("stage_ns", c_int64 * len(STAGES)), ("bytes", (c_int64 * len(TRAFFICS)) * len(STAGES)),
-        ("total_ns", c_int64), ("peer", c_int32), ("stage", c_int32), ("wait_ns", Handle),
-        ("spans", POINTER(_Span)), ("span_capacity", c_int64), ("span_count", c_int64),
-    )  # fmt: skip
+_DTYPES = {BF16: 0, FP16: 1}
+_ISAS = (*BY_NAME["packed"].isas, *BY_NAME["portable"].isas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,90 +77,15 @@ class CallArrays:
     share_output: Array
     expert_token_nums: Array
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One stage of one expert on one thread, in seconds of the monotonic clock."""
-
-    stage: str
-    expert: int
-    thread: int
-    peer: int
-    begin_s: float
-    end_s: float
-
-
-@dataclass(slots=True)
-class Record:
-    """What calls did: times and bytes by stage, waits by rank, spans of the last call.
-
-    Attributes:
-        ranks: P.
-        span_capacity: how many spans to keep, 0: none.
-    """
-
-    ranks: int
-    span_capacity: int = 0
-    _raw: _Record = field(default_factory=_Record)
-    _waits: Array = field(init=False)
-    _spans: Any = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._waits = np.zeros((2, self.ranks), np.int64)
-        self._spans = (_Span * self.span_capacity)() if self.span_capacity else None
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin anew."""
-        ctypes.memset(byref(self._raw), 0, ctypes.sizeof(self._raw))
-        self._waits[:] = 0
-        self._raw.wait_ns = self._waits.ctypes.data
-        if self._spans is not None:
-            self._raw.spans = self._spans
-        self._raw.span_capacity = self.span_capacity
-        self._raw.peer = self._raw.stage = -1
-
-    @property
-    def total_s(self) -> float:
-        """Wall time of the calls."""
-        return float(self._raw.total_ns) * 1e-9
-
-    @property
-    def stage_s(self) -> dict[str, float]:
-        """Seconds by stage, summed over the threads of this rank."""
-        return {name: self._raw.stage_ns[i] * 1e-9 for i, name in enumerate(STAGES)}
-
-    @property
-    def bytes(self) -> dict[str, dict[str, int]]:
-        """Bytes by stage and kind of traffic, as counted by the code that moved them."""
-        return {
-            name: {kind: int(self._raw.bytes[i][j]) for j, kind in enumerate(TRAFFICS)}
-            for i, name in enumerate(STAGES)
-        }
-
-    @property
-    def wait_s(self) -> npt.NDArray[np.float64]:
-        """(2, P): seconds waited for dispatch and for combine, by rank waited for."""
-        return self._waits * 1e-9
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        """The spans that were kept, in the order in which they ended on their thread."""
-        kept = min(self._raw.span_count, self.span_capacity)
-        return tuple(
-            Span(STAGES[s.stage], s.expert, s.thread, s.peer, s.begin_ns * 1e-9, s.end_ns * 1e-9)
-            for s in (self._spans[i] for i in range(kept))
-        )
-
-    @property
-    def spans_lost(self) -> int:
-        """Spans beyond the capacity."""
-        return max(0, int(self._raw.span_count) - self.span_capacity)
-
-    @property
-    def raw(self) -> _Record:
-        """The C structure."""
-        return self._raw
+    def raw(self) -> abi.CCall:
+        """The C structure; it points into the arrays."""
+        return abi.CCall(
+            bs=self.x.shape[0], active=self.active, h=self.x.shape[1],
+            k=self.expert_ids.shape[1], experts=self.experts, dtype=dtype_code(self.x.dtype),
+            x=_at(self.x), expert_ids=_at(self.expert_ids), expert_scales=_at(self.expert_scales),
+            smooth=_at(self.smooth), share_smooth=_at(self.share_smooth), output=_at(self.output),
+            share_output=_at(self.share_output), expert_token_nums=_at(self.expert_token_nums),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,17 +121,383 @@ class GroupView:
     crowded: bool = False
     timeout_s: float = 60.0
 
-    def raw(self, epoch: int, setup: int) -> tuple[_Group, Any]:
-        """The C structure, and what must stay alive beside it."""
-        pointers = (Handle * len(self.bases))(*self.bases)
+    def raw(self, epoch: int, setup: int) -> abi.CGroup:
+        """The C structure."""
         at = self.layout
-        window = _Window(
+        window = abi.CWindow(
             bytes=at.size_bytes, abort=ABORT_OFFSET, cells=at.cells, cells_stride=at.cells_stride,
             done=at.done, done_stride=at.done_stride, dispatch=at.dispatch,
             slot_bytes=at.slot_bytes, combine=at.combine, row_bytes=at.row_bytes, max_bs=at.max_bs,
         )  # fmt: skip
-        group = _Group(
-            rank=self.rank, ranks=len(self.bases), bases=pointers, layout=window, epoch=epoch,
-            setup=setup & 0xFFFFFFFF, crowded=int(self.crowded), timeout_s=self.timeout_s,
+        return abi.CGroup(
+            rank=self.rank, ranks=len(self.bases), bases=_pointers(self.bases), layout=window,
+            epoch=epoch, setup=setup & 0xFFFFFFFF, crowded=int(self.crowded),
+            timeout_s=self.timeout_s,
         )  # fmt: skip
-        return group, pointers
+
+
+@functools.cache
+def load(path: Path) -> ctypes.CDLL:
+    """The library of a path, with typed functions.
+
+    Raises:
+        InputError: it cannot be loaded or speaks another version.
+    """
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise InputError(f"the library {path} cannot be loaded: {error}") from error
+    for name, (result, arguments) in abi.SIGNATURES.items():
+        function = getattr(library, name, None)
+        if function is None:
+            raise InputError(f"{path}: it does not export {name}; see kernels/include/moe_ep.h")
+        function.restype = result
+        function.argtypes = arguments
+    version = library.moe_ep_abi_version()
+    if version != abi.ABI_VERSION:
+        raise InputError(f"{path}: its core has version {version}, not {abi.ABI_VERSION}")
+    return library
+
+
+def usable_isas(progress: Progress = SILENT) -> tuple[str, ...]:
+    """Paths of the core that run here, best first."""
+    built = build("release", progress)
+    return tuple(isa for isa in _ISAS if isa in built.isas)
+
+
+def library(isa: str | None = None, progress: Progress = SILENT) -> ctypes.CDLL:
+    """The core of a path; ``isa`` or MOE_PROF_ISA forces it, else the best that runs here.
+
+    Raises:
+        UsageError: the path is not usable here.
+        BuildError: the kernels cannot be compiled.
+    """
+    wish = isa if isa is not None else os.environ.get("MOE_PROF_ISA") or None
+    if wish is not None and isa_path(wish).name not in _ISAS:
+        raise UsageError(f"the operator has no ISA path {wish!r}; it has: {', '.join(_ISAS)}")
+    built = build("release", progress)
+    if wish is None:
+        wish = next((path for path in _ISAS if path in built.isas), "portable")
+    return load(built.library(wish))
+
+
+class Engine:
+    """Packed weights of this rank's experts, threads and their scratch, on one path.
+
+    Raises:
+        UsageError: the path is not usable, or memory does not suffice.
+        InputError: the sizes are impossible.
+    """
+
+    def __init__(
+        self,
+        experts: Sequence[ExpertArrays],
+        shared: ExpertArrays | None = None,
+        *,
+        threads: int = 1,
+        pin: bool = False,
+        core: ctypes.CDLL | None = None,
+    ) -> None:
+        self._core = library() if core is None else core
+        self._engine = Handle()
+        self.h, self.n = experts[0].gmm1.shape
+        self.n_shared = 0 if shared is None else shared.gmm1.shape[1]
+        self.local_experts = len(experts)
+        raw = (abi.CExpert * len(experts))(*(_c_expert(e) for e in experts))
+        raw_shared = None if shared is None else ctypes.pointer(_c_expert(shared))
+        setup = abi.CSetup(
+            h=self.h, n=self.n, local_experts=len(experts), experts=raw, n_shared=self.n_shared,
+            shared=raw_shared, threads=threads, pin=int(pin),
+        )  # fmt: skip
+        check(self._core.moe_ep_create(byref(setup), byref(self._engine)), "prepare the experts")
+        self.info = self._read_info()
+
+    def _read_info(self) -> EngineInfo:
+        raw = abi.CInfo()
+        check(self._core.moe_ep_info(self._engine, byref(raw)), "engine info")
+        return EngineInfo(
+            isa=raw.isa.decode(), microkernel=raw.microkernel.decode(), note=raw.note.decode(),
+            threads=raw.threads, mr=raw.mr, nr=raw.nr, block_rows=raw.block_rows,
+            weight_bytes=raw.weight_bytes, scratch_bytes=raw.scratch_bytes,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Free weights and threads."""
+        if self._engine:
+            self._core.moe_ep_destroy(self._engine)
+        self._engine = Handle()
+
+    def __del__(self) -> None:
+        if getattr(self, "_engine", None):
+            self.close()
+
+    def fused(
+        self, call: CallArrays, view: GroupView, epoch: int, setup: int,
+        workspace: WorkspaceMemory, flags: int, record: Record,
+    ) -> None:  # fmt: skip
+        """``moe_ep_fused``: one whole call over windows.
+
+        Raises:
+            PeerError, UsageError, InputError: see ``check``.
+        """
+        status = self._core.moe_ep_fused(
+            self._engine, byref(call.raw()), byref(view.raw(epoch, setup)),
+            byref(workspace.raw()), flags, byref(record.raw),
+        )  # fmt: skip
+        check(status, "fused", record, view)
+
+    def dispatch(
+        self, call: CallArrays, view: GroupView, epoch: int, setup: int, capacity: int,
+        record: Record,
+    ) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
+        """``moe_ep_dispatch``: x1, x1_scale, expand_idx, ep_send_count, group_list.
+
+        Raises:
+            PeerError, UsageError, InputError: see ``check``.
+        """
+        x1 = np.empty((capacity, self.h), np.int8)
+        x1_scale = np.empty(capacity, np.float32)
+        expand_idx = np.empty(call.expert_ids.shape, np.int32)
+        ep_send_count = np.empty((self.local_experts, len(view.bases)), np.int32)
+        group_list = np.empty(self.local_experts, np.int64)
+        rows = c_int64()
+        status = self._core.moe_ep_dispatch(
+            self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), capacity, _at(x1),
+            _at(x1_scale), _at(expand_idx), _at(ep_send_count), _at(group_list), byref(rows),
+            byref(record.raw),
+        )  # fmt: skip
+        check(status, "dispatch", record, view)
+        return x1[: rows.value], x1_scale[: rows.value], expand_idx, ep_send_count, group_list
+
+    def combine(
+        self, call: CallArrays, view: GroupView, epoch: int, setup: int, y2: Array,
+        expand_idx: Array, ep_send_count: Array, record: Record,
+    ) -> None:  # fmt: skip
+        """``moe_ep_combine``: y2 (R, h) back to the sources, weighted sums to ``call.output``.
+
+        Raises:
+            PeerError, UsageError, InputError: see ``check``.
+        """
+        status = self._core.moe_ep_combine(
+            self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), _at(y2),
+            _at(expand_idx), _at(ep_send_count), byref(record.raw),
+        )  # fmt: skip
+        check(status, "combine", record, view)
+
+    def send_rows(
+        self, call: CallArrays, expand_idx: Array, bases: Sequence[int], slot_bytes: int,
+        record: Record,
+    ) -> None:  # fmt: skip
+        """Quantize this rank's rows; that of (t, j) to ``bases[e] + expand_idx * slot_bytes``.
+
+        Args:
+            bases: addresses, one per (global) expert.
+        """
+        status = self._core.moe_ep_send_rows(
+            self._engine, byref(call.raw()), _at(expand_idx), _pointers(bases), slot_bytes,
+            byref(record.raw),
+        )  # fmt: skip
+        check(status, "send_rows", record)
+
+    def gmm1(self, x1: Array, group_list: Array | None, record: Record) -> Array:
+        """x1 (R, h) int8 to C (R, n) int32; ``group_list`` None: all rows of the shared expert."""
+        n = self.n if group_list is not None else self.n_shared
+        c1 = np.empty((len(x1), n), np.int32)
+        status = self._core.moe_ep_gmm1(
+            self._engine, len(x1), _at(group_list), _at(x1), _at(c1), byref(record.raw)
+        )
+        check(status, "gmm1", record)
+        return c1
+
+    def swiglu(
+        self, c1: Array, x1_scale: Array, group_list: Array | None, record: Record
+    ) -> tuple[Array, Array]:
+        """C (R, n) to x2 (R, m) int8 and x2_scale (R)."""
+        x2 = np.empty((len(c1), c1.shape[1] // 2), np.int8)
+        x2_scale = np.empty(len(c1), np.float32)
+        status = self._core.moe_ep_swiglu(
+            self._engine, len(c1), _at(group_list), _at(c1), _at(x1_scale), _at(x2),
+            _at(x2_scale), byref(record.raw),
+        )  # fmt: skip
+        check(status, "swiglu", record)
+        return x2, x2_scale
+
+    def gmm2(
+        self, x2: Array, x2_scale: Array, group_list: Array | None, dtype: np.dtype[Any],
+        record: Record,
+    ) -> Array:  # fmt: skip
+        """x2 (R, m) to rows (R, h) of ``dtype``."""
+        y2 = np.empty((len(x2), self.h), dtype)
+        status = self._core.moe_ep_gmm2(
+            self._engine, len(x2), _at(group_list), _at(x2), _at(x2_scale), dtype_code(dtype),
+            _at(y2), byref(record.raw),
+        )  # fmt: skip
+        check(status, "gmm2", record)
+        return y2
+
+    def expert_rows(
+        self, expert: int, dtype: np.dtype[Any], counts: Array, inputs: Sequence[int],
+        slot_bytes: int, outputs: Sequence[int], row_bytes: int, record: Record,
+    ) -> None:  # fmt: skip
+        """One local expert, fused, over runs of slots; run r: ``counts[r]`` from ``inputs[r]`` on.
+
+        Args:
+            counts: (runs) int32.
+            inputs, outputs: addresses, one per run.
+        """
+        status = self._core.moe_ep_expert_rows(
+            self._engine, expert, dtype_code(dtype), len(counts), _at(counts), _pointers(inputs),
+            slot_bytes, _pointers(outputs), row_bytes, byref(record.raw),
+        )  # fmt: skip
+        check(status, "expert_rows", record)
+
+    def shared(self, call: CallArrays, record: Record) -> None:
+        """The shared expert over all B rows into ``call.share_output``; zeros without one."""
+        status = self._core.moe_ep_shared(self._engine, byref(call.raw()), byref(record.raw))
+        check(status, "shared", record)
+
+    def weighted_sum(
+        self, call: CallArrays, expand_idx: Array, bases: Sequence[int], row_bytes: int,
+        record: Record,
+    ) -> None:  # fmt: skip
+        """``call.output`` from rows at ``bases[e] + expand_idx * row_bytes``, one base per expert."""
+        status = self._core.moe_ep_weighted_sum(
+            self._engine, byref(call.raw()), _at(expand_idx), _pointers(bases), row_bytes,
+            byref(record.raw),
+        )  # fmt: skip
+        check(status, "weighted_sum", record)
+
+
+def route(
+    expert_ids: Array, active: int, experts: int, method: int = 0, core: ctypes.CDLL | None = None
+) -> tuple[Array, Array]:
+    """expandIdx (B, k) int32 and counts (E) int32.
+
+    Args:
+        expert_ids: (B, k) int32.
+        active: rows that count.
+        experts: E.
+        method: 0 as fits, 1 choice by choice, 2 the table for small batches.
+        core: None: the best path's.
+
+    Raises:
+        UnavailableError: the table does not serve these sizes.
+    """
+    core = library() if core is None else core
+    expand_idx = np.empty(expert_ids.shape, np.int32)
+    counts = np.empty(experts, np.int32)
+    bs, k = expert_ids.shape
+    status = core.moe_ep_route(
+        active, bs, k, experts, _at(expert_ids), method, _at(expand_idx), _at(counts)
+    )
+    check(status, f"route by method {method}")
+    return expand_idx, counts
+
+
+def quantize(
+    x: Array, smooth: Array | None = None, core: ctypes.CDLL | None = None
+) -> tuple[Array, Array]:
+    """Step 1 of rows as they lie: q (rows, h) int8 and scales (rows)."""
+    core = library() if core is None else core
+    q = np.empty(x.shape, np.int8)
+    scale = np.empty(len(x), np.float32)
+    status = core.moe_ep_quantize(
+        len(x), x.shape[1], dtype_code(x.dtype), _at(x), _at(smooth), _at(q), _at(scale)
+    )
+    check(status, "quantize")
+    return q, scale
+
+
+def gather(
+    h: int, bases: Sequence[int], counts: Array, slot_bytes: int, record: Record,
+    core: ctypes.CDLL | None = None,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Runs of slots one after another: x1 (R, h) int8 and x1_scale (R).
+
+    Args:
+        h: hidden size.
+        bases: addresses, one per run, in receive order.
+        counts: (runs) int32.
+        slot_bytes: distance of slots.
+        record: takes time and bytes.
+        core: None: the best path's.
+    """
+    core = library() if core is None else core
+    rows = int(counts.sum())
+    x1, x1_scale = np.empty((rows, h), np.int8), np.empty(rows, np.float32)
+    status = core.moe_ep_gather(
+        h, len(counts), _pointers(bases), _at(counts), slot_bytes, _at(x1), _at(x1_scale),
+        byref(record.raw),
+    )  # fmt: skip
+    check(status, "gather", record)
+    return x1, x1_scale
+
+
+def abort(view: GroupView, core: ctypes.CDLL | None = None) -> None:
+    """Ask all ranks of the windows to stop waiting."""
+    core = library() if core is None else core
+    core.moe_ep_abort(byref(view.raw(1, 0)))
+
+
+def check(
+    status: int, what: str, record: Record | None = None, view: GroupView | None = None
+) -> None:
+    """Turn a status into the error that fits.
+
+    Raises:
+        PeerError: a rank did not come, stopped, or called with another setup.
+        UsageError: the engine is busy, or memory does not suffice.
+        InputError: sizes that do not fit together.
+        UnavailableError: not for these sizes.
+    """
+    if status == abi.OK:
+        return
+    if record is not None and view is not None and status in _PEER_TEXTS:
+        peer, at = record.raw.peer, record.raw.stage
+        stage = STAGES[at] if 0 <= at < len(STAGES) else what
+        text = _PEER_TEXTS[status].format(peer=peer, stage=stage, timeout_s=view.timeout_s)
+        raise PeerError(f"rank {view.rank}: {text}", peer, stage)
+    kind, text = _TEXTS.get(status, (WorkloadError, f"unknown status {status}"))
+    raise kind(f"{what}: {text}")
+
+
+_PEER_TEXTS = {
+    abi.TIMEOUT: "rank {peer} did not come within {timeout_s:g} s ({stage}); "
+    "see whether it still runs, or raise the group's timeout",
+    abi.ABORTED: "rank {peer} has stopped the call ({stage}); its own message says why",
+    abi.MISMATCH: "rank {peer} called with another setup; sizes, dtype, experts and global_bs "
+    "must be the same on all ranks",
+}
+_TEXTS: dict[int, tuple[type[MoeProfError], str]] = {
+    abi.BAD_ARGUMENT: (InputError, "sizes or pointers do not fit together"),
+    abi.NO_MEMORY: (UsageError, "not enough memory for the packed weights; use fewer experts"),
+    abi.UNSUPPORTED: (UnavailableError, "not for these sizes"),
+    abi.BUSY: (UsageError, "these experts already run a call; wait for it, or prepare others"),
+}
+
+
+def dtype_code(dtype: np.dtype[Any]) -> int:
+    """The core's number of bf16 or fp16.
+
+    Raises:
+        InputError: another dtype.
+    """
+    code = _DTYPES.get(np.dtype(dtype))
+    if code is None:
+        raise InputError(f"dtype {dtype} is neither bfloat16 nor float16")
+    return code
+
+
+def _at(array: Array | None) -> int | None:
+    return None if array is None else array.ctypes.data
+
+
+def _pointers(addresses: Sequence[int]) -> ctypes.Array[Handle]:
+    return (Handle * len(addresses))(*addresses)
+
+
+def _c_expert(e: ExpertArrays) -> abi.CExpert:
+    return abi.CExpert(
+        gmm1=_at(e.gmm1), gmm1_scale=_at(e.gmm1_scale), gmm2=_at(e.gmm2),
+        gmm2_scale=_at(e.gmm2_scale),
+    )  # fmt: skip
