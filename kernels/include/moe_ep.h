@@ -222,7 +222,7 @@ MOE_API void moe_ep_abort(const moe_ep_group *group);
 /* ---- stages on plain memory: small ops, and what other transports are made of ---- */
 
 /* expand_idx[t, j] = earlier (t', j') that chose the same expert (-1 where the id is -1 or t >= active);
- * counts (E). method 0: as fits; 1: a count per choice; 2: a table of uint8 with prefix sums over rows, for
+ * counts (E). method 0: the fastest; 1: a count per choice; 2: a table of uint8 with prefix sums over rows, for
  * active <= 64, E <= 256 and k a multiple of 8 (MOE_UNSUPPORTED else). */
 MOE_API int32_t moe_ep_route(int32_t active, int32_t bs, int32_t k, int32_t experts,
                              const int32_t *expert_ids, int32_t method, int32_t *expand_idx,

@@ -30,7 +30,7 @@ from moe_prof.ep.native import (
 from moe_prof.ep.prepared import PreparedCache
 from moe_prof.ep.windows import WindowLayout, window_layout
 from moe_prof.ep.workspace import WorkspaceMemory, aligned_bytes
-from moe_prof.errors import PeerError, UsageError
+from moe_prof.errors import MoeProfError, UsageError
 
 Array = npt.NDArray[Any]
 
@@ -178,7 +178,7 @@ class WindowGroup:
         self._running = threading.Lock()
         self._epoch = 0
         self._dispatched = 0
-        self._broken: PeerError | None = None
+        self._broken: MoeProfError | None = None
 
     @property
     def view(self) -> GroupView:
@@ -191,16 +191,14 @@ class WindowGroup:
     ) -> None:  # fmt: skip
         """See ``Group``."""
         flags = (OVERLAP if options.overlap else 0) | (CACHE_FUSED if options.cache_fused else 0)
-        with self._alone():
-            self._begin()
+        with self._alone(), self._next_epoch():
             engine.fused(call, self._view, self._epoch, setup, workspace, flags, record)
 
     def dispatch(self, engine: Engine, call: CallArrays, setup: int, record: Record) -> Received:
         """See ``Group``."""
         local = self.experts // self.size
         capacity = self.max_bs * self.size * min(call.expert_ids.shape[1], local)
-        with self._alone():
-            self._begin()
+        with self._alone(), self._next_epoch():
             x1, scale, expand_idx, send_count, group_list = engine.dispatch(
                 call, self._view, self._epoch, setup, capacity, record
             )
@@ -223,10 +221,21 @@ class WindowGroup:
             )  # fmt: skip
             self._dispatched = 0
 
-    def _begin(self) -> None:
+    @contextmanager
+    def _next_epoch(self) -> Iterator[None]:
+        """Count the call, unless it turns out that it never began.
+
+        Raises:
+            UsageError: rows of a dispatch are still out.
+        """
         if self._dispatched:
             raise UsageError("rows of a dispatch are still out on this group; combine them first")
         self._epoch += 1
+        try:
+            yield
+        except UsageError:
+            self._epoch -= 1
+            raise
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -244,7 +253,9 @@ class WindowGroup:
                 ) from self._broken
             try:
                 yield
-            except PeerError as error:
+            except UsageError:  # before anything was sent
+                raise
+            except MoeProfError as error:
                 self._broken = error
                 raise
         finally:

@@ -377,7 +377,7 @@ def route(
         expert_ids: (B, k) int32.
         active: rows that count.
         experts: E.
-        method: 0 as fits, 1 choice by choice, 2 the table for small batches.
+        method: 0 the fastest, 1 choice by choice, 2 the table for small batches.
         core: None: the best path's.
 
     Raises:

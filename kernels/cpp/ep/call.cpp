@@ -19,7 +19,7 @@ GroupCall::GroupCall(moe_ep_engine &of, const moe_ep_call &operands, const moe_e
 
 void GroupCall::route(int32_t *expand_idx) {
     CallState &state = engine.state;
-    ep::route(call.active, call.bs, call.k, call.experts, call.expert_ids, RouteMethod::kAsFits,
+    ep::route(call.active, call.bs, call.k, call.experts, call.expert_ids, RouteMethod::kFastest,
               expand_idx, state.counts.data());
     for (std::size_t e = 0; e < state.counts.size(); ++e) {
         state.remaining[e].store(state.counts[e], std::memory_order_relaxed);

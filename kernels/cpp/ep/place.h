@@ -73,8 +73,7 @@ static inline void sum_token(Worker &worker, const moe_ep_call &call, std::size_
     }
     weighted_sum(h, call.dtype, count, parts, scales,
                  static_cast<uint8_t *>(call.output) + t * h * kElementBytes);
-    worker.recorder.count(MOE_EP_COMBINE, MOE_EP_MEMORY_READ,
-                          count * (h * kElementBytes + kScaleBytes));
+    worker.recorder.count(MOE_EP_COMBINE, MOE_EP_MEMORY_READ, count * h * kElementBytes);
     worker.recorder.count(MOE_EP_COMBINE, MOE_EP_MEMORY_WRITTEN, h * kElementBytes);
 }
 

@@ -6,7 +6,7 @@
 namespace moe {
 namespace ep {
 
-enum class RouteMethod : int32_t { kAsFits = 0, kCount = 1, kTable = 2 };
+enum class RouteMethod : int32_t { kFastest = 0, kCount = 1, kTable = 2 };
 
 // Whether the table of method kTable serves: its uint8 entries hold at most 64.
 bool table_serves(int32_t active, int32_t k, int32_t experts);

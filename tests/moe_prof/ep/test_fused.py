@@ -162,12 +162,44 @@ def test_inactive_rows_are_zeros_in_output_but_not_in_share_output():
     made = layer(n_shared=64)
     t = tokens(made, 6)
     masked = replace(t, x_active_mask=np.arange(6) < 2)
-    (output, share, nums), = run(made, [masked])
-    (full, full_share, _), = run(made, [t])
+    ((output, share, nums),) = run(made, [masked])
+    ((full, full_share, _),) = run(made, [t])
     assert not output[2:].astype(np.float32).any()
     np.testing.assert_array_equal(output[:2], full[:2])
     np.testing.assert_array_equal(share, full_share)
     assert nums.sum() == 2 * 3
+
+
+def written_sequence(made, t):
+    """The operator in fp32 and int32 as its definition writes it, but for exp, which is the core's."""
+    w, f32 = made.weights, np.float32
+    output = np.zeros(t.x.shape, f32)
+    for row, ids in enumerate(t.expert_ids):
+        for j, e in enumerate(ids):
+            v = t.x[row].astype(f32) * made.smooth[e]
+            factor = f32(127) / np.abs(v).max()
+            q, s = np.rint(v * factor).astype(np.int32), f32(1) / factor
+            y = ((q @ w.gmm1_weight[e].astype(np.int32)).astype(f32) * w.gmm1_weight_scale[e]) * s
+            gate, up = np.split(y, 2)
+            minus, power = -gate, np.empty_like(gate)
+            native.library().moe_ep_exp(minus.size, minus.ctypes.data, power.ctypes.data)
+            z = (gate / (f32(1) + power)) * up
+            largest = np.abs(z).max()
+            q2 = np.rint((z * f32(127)) * (f32(1) / largest)).astype(np.int32)
+            s2 = largest * (f32(1) / f32(127))
+            c2 = (q2 @ w.gmm2_weight[e].astype(np.int32)).astype(f32)
+            o = ((c2 * w.gmm2_weight_scale[e]) * s2).astype(t.x.dtype).astype(f32)
+            output[row] = output[row] + o * t.expert_scales[row, j]
+    return output.astype(t.x.dtype)
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP16])
+def test_bits_are_those_of_the_written_fp32_sequence(dtype):
+    """NumPy, operation by operation: nothing is contracted, reordered or approximated."""
+    made = layer(h=600, n=150, smooth=True)
+    t = tokens(made, 6, dtype=dtype, heavy=True)
+    ((output, _, _),) = run(made, [t])
+    np.testing.assert_array_equal(output.view(np.uint16), written_sequence(made, t).view(np.uint16))
 
 
 def test_back_to_back_calls_on_one_group():
