@@ -17,10 +17,16 @@ TIMEOUT, ABORTED, MISMATCH, BUSY = 16, 17, 18, 19
 
 
 class CExpert(Structure):
-    _fields_ = (("gmm1", Handle), ("gmm1_scale", Handle), ("gmm2", Handle), ("gmm2_scale", Handle))
+    """``moe_ep_expert``."""
+
+    _fields_ = (
+        ("gmm1", Handle), ("gmm1_scale", Handle), ("gmm2", Handle), ("gmm2_scale", Handle),
+    )  # fmt: skip
 
 
 class CSetup(Structure):
+    """``moe_ep_setup``."""
+
     _fields_ = (
         ("h", c_int32), ("n", c_int32), ("local_experts", c_int32), ("experts", POINTER(CExpert)),
         ("n_shared", c_int32), ("shared", POINTER(CExpert)), ("threads", c_int32), ("pin", c_int32),
@@ -28,6 +34,8 @@ class CSetup(Structure):
 
 
 class CInfo(Structure):
+    """``moe_ep_engine_info``."""
+
     _fields_ = (
         ("isa", c_char * 32), ("microkernel", c_char * 64), ("note", c_char * 160),
         ("threads", c_int32), ("mr", c_int32), ("nr", c_int32), ("block_rows", c_int32),
@@ -36,6 +44,8 @@ class CInfo(Structure):
 
 
 class CCall(Structure):
+    """``moe_ep_call``."""
+
     _fields_ = (
         ("bs", c_int32), ("active", c_int32), ("h", c_int32), ("k", c_int32), ("experts", c_int32),
         ("dtype", c_int32), ("x", Handle), ("expert_ids", Handle), ("expert_scales", Handle),
@@ -45,6 +55,8 @@ class CCall(Structure):
 
 
 class CWindow(Structure):
+    """``moe_ep_window``."""
+
     _fields_ = (
         ("bytes", c_int64), ("abort", c_int64), ("cells", c_int64), ("cells_stride", c_int64),
         ("done", c_int64), ("done_stride", c_int64), ("dispatch", c_int64), ("slot_bytes", c_int64),
@@ -53,6 +65,8 @@ class CWindow(Structure):
 
 
 class CGroup(Structure):
+    """``moe_ep_group``."""
+
     _fields_ = (
         ("rank", c_int32), ("ranks", c_int32), ("bases", POINTER(Handle)), ("layout", CWindow),
         ("epoch", c_uint64), ("setup", c_uint32), ("crowded", c_int32), ("timeout_s", c_double),
@@ -60,14 +74,19 @@ class CGroup(Structure):
 
 
 class CWorkspace(Structure):
+    """``moe_ep_workspace``."""
+
     _fields_ = (
-        ("base", Handle), ("bytes", c_int64), ("rows", c_int64), ("shared_rows", c_int64),
-        ("x1", c_int64), ("x1_scale", c_int64), ("swap", c_int64), ("x2", c_int64), ("x2_scale", c_int64), ("y2", c_int64),
-        ("group_list", c_int64), ("expand_idx", c_int64), ("ep_send_count", c_int64),
+        ("base", Handle), ("bytes", c_int64), ("rows", c_int64), ("shared_rows", c_int64), ("x1",
+        c_int64), ("x1_scale", c_int64), ("swap", c_int64), ("x2", c_int64), ("x2_scale",
+        c_int64), ("y2", c_int64), ("group_list", c_int64), ("expand_idx", c_int64),
+        ("ep_send_count", c_int64),
     )  # fmt: skip
 
 
 class CSpan(Structure):
+    """``moe_ep_span``."""
+
     _fields_ = (
         ("stage", c_int32), ("expert", c_int32), ("thread", c_int32), ("peer", c_int32),
         ("begin_ns", c_int64), ("end_ns", c_int64),
@@ -75,6 +94,8 @@ class CSpan(Structure):
 
 
 class CRecord(Structure):
+    """``moe_ep_record``."""
+
     _fields_ = (
         ("stage_ns", c_int64 * len(STAGES)), ("bytes", (c_int64 * len(TRAFFICS)) * len(STAGES)),
         ("total_ns", c_int64), ("peer", c_int32), ("stage", c_int32), ("wait_ns", Handle),

@@ -1,4 +1,4 @@
-"""From the operator's arguments to one checked call, which the fused operator and the small ops run."""
+"""From the operator's arguments to one checked call, for the fused operator and the small ops."""
 
 from __future__ import annotations
 

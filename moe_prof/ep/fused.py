@@ -1,4 +1,4 @@
-"""``fused_deep_moe``: the whole operator in one call, with the reference operator's names and order."""
+"""``fused_deep_moe``: the operator in one call, with the reference operator's names and order."""
 
 from __future__ import annotations
 
@@ -58,12 +58,11 @@ def fused_deep_moe(
         group_ep: this rank's end of the group, e.g. ``LocalGroup`` for one process.
         ep_rank_size, ep_rank_id, moe_expert_num: P, this rank, E; as in the group.
         quant_mode: 0, int8 per token.
-        global_bs: rows of all ranks together, maxB * P; 0: bs * P, where all ranks have the same bs.
-        strict: refuse widths that the reference operator refuses.
-        options: what overlaps and what stays in caches; the results do not depend on it.
-        threads: of this rank.
-        isa: force an instruction-set path; the results do not depend on it.
-        record: takes times, bytes, waits and spans.
+        global_bs: rows of all ranks together, maxB * P; 0: bs * P, where all ranks have the same
+        bs. strict: refuse widths that the reference operator refuses. options: what overlaps and
+        what stays in caches; the results do not depend on it. threads: of this rank. isa: force
+        an instruction-set path; the results do not depend on it. record: takes times, bytes,
+        waits and spans.
 
     Returns:
         output (bs, h), share_output (bs, h) (zeros without a shared expert), both in x's dtype, and

@@ -1,12 +1,13 @@
 """What the operator asks of a group of ranks, and the groups that need no MPI.
 
 A ``Group`` is one rank's end of P ranks. The operator checks operands, makes an engine of packed
-weights and hands both over: ``fused`` does a whole call; ``dispatch`` and ``combine`` are the two small
-ops that communicate. ``WindowGroup`` does all three over windows that are mapped into this process,
-whoever mapped them; ``LocalGroup`` is one rank alone; ``thread_groups`` gives P ranks as threads.
+weights and hands both over: ``fused`` does a whole call; ``dispatch`` and ``combine`` are the two
+small ops that communicate. ``WindowGroup`` does all three over windows that are mapped into this
+process, whoever mapped them; ``LocalGroup`` is one rank alone; ``thread_groups`` gives P ranks as
+threads.
 
-Rules for every group: one call at a time (a second one is refused); back-to-back calls are safe; after
-a ``PeerError`` the group is broken and refuses further calls.
+Rules for every group: one call at a time (a second one is refused); back-to-back calls are safe;
+after a ``PeerError`` the group is broken and refuses further calls.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What ``dispatch`` gives: rows in receive order (local expert, source, slot) and where they go.
+    """What ``dispatch`` gives: rows in receive order (local expert, source, slot), and counts.
 
     Attributes:
         x1: (R, h) int8.
@@ -76,8 +77,8 @@ class Received:
 class Group(Protocol):
     """One rank's end of a group: the argument ``group_ep``.
 
-    ``setup`` is a hash of all that ranks must agree on in a call (sizes, dtype, flags, global_bs; bs
-    too where global_bs is 0). A group compares it with what the other ranks gave and raises
+    ``setup`` is a hash of all that ranks must agree on in a call (sizes, dtype, flags, global_bs;
+    bs too where global_bs is 0). A group compares it with what the other ranks gave and raises
     ``PeerError`` naming the rank where they differ.
     """
 
@@ -107,11 +108,11 @@ class Group(Protocol):
 
     @property
     def prepared(self) -> PreparedCache:
-        """Packed experts of the layers that were called on this group: an own ``PreparedCache()``."""
+        """Packed experts of the layers called on this group: a ``PreparedCache()`` of its own."""
 
     def fused(
-        self, engine: Engine, call: CallArrays, workspace: WorkspaceMemory, options: Options, setup: int,
-        record: Record,
+        self, engine: Engine, call: CallArrays, workspace: WorkspaceMemory, options: Options,
+        setup: int, record: Record,
     ) -> None:  # fmt: skip
         """One whole call: fills ``call.output``, ``share_output`` and ``expert_token_nums``.
 
@@ -173,7 +174,7 @@ class WindowGroup:
         self.experts = layout.experts
         self.k = k
         self.prepared = PreparedCache()
-        self._memory = memory
+        self.memory = memory
         self._view = GroupView(rank, layout, bases, crowded, timeout_s)
         self._running = threading.Lock()
         self._epoch = 0

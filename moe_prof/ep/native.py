@@ -1,10 +1,10 @@
 """The compute core of ``moe_ep.h`` through ctypes: engines of packed weights, and the stages.
 
-Arrays are NumPy arrays that the caller has checked; every function here passes addresses on and turns
-a status into the error that fits. Functions release the interpreter lock while they run, so that ranks
-may be threads of one process. What another transport needs is here as well: ``route``,
-``Engine.send_rows``, ``gather``, ``Engine.expert_rows`` and ``Engine.weighted_sum`` read and write at
-the addresses they are given.
+Arrays are NumPy arrays that the caller has checked; every function here passes addresses on and
+turns a status into the error that fits. Functions release the interpreter lock while they run, so
+that ranks may be threads of one process. What another transport needs is here as well: ``route``,
+``Engine.send_rows``, ``gather``, ``Engine.expert_rows`` and ``Engine.weighted_sum`` read and
+write at the addresses they are given.
 """
 
 from __future__ import annotations
@@ -184,6 +184,11 @@ def library(isa: str | None = None, progress: Progress = SILENT) -> ctypes.CDLL:
 class Engine:
     """Packed weights of this rank's experts, threads and their scratch, on one path.
 
+    Attributes:
+        core: the path's library.
+        info: what it really runs.
+        h, n, n_shared, local_experts: sizes; n_shared 0 without a shared expert.
+
     Raises:
         UsageError: the path is not usable, or memory does not suffice.
         InputError: the sizes are impossible.
@@ -198,7 +203,7 @@ class Engine:
         pin: bool = False,
         core: ctypes.CDLL | None = None,
     ) -> None:
-        self._core = library() if core is None else core
+        self.core = library() if core is None else core
         self._engine = Handle()
         self.h, self.n = experts[0].gmm1.shape
         self.n_shared = 0 if shared is None else shared.gmm1.shape[1]
@@ -209,12 +214,12 @@ class Engine:
             h=self.h, n=self.n, local_experts=len(experts), experts=raw, n_shared=self.n_shared,
             shared=raw_shared, threads=threads, pin=int(pin),
         )  # fmt: skip
-        check(self._core.moe_ep_create(byref(setup), byref(self._engine)), "prepare the experts")
+        check(self.core.moe_ep_create(byref(setup), byref(self._engine)), "prepare the experts")
         self.info = self._read_info()
 
     def _read_info(self) -> EngineInfo:
         raw = abi.CInfo()
-        check(self._core.moe_ep_info(self._engine, byref(raw)), "engine info")
+        check(self.core.moe_ep_info(self._engine, byref(raw)), "engine info")
         return EngineInfo(
             isa=raw.isa.decode(), microkernel=raw.microkernel.decode(), note=raw.note.decode(),
             threads=raw.threads, mr=raw.mr, nr=raw.nr, block_rows=raw.block_rows,
@@ -224,7 +229,7 @@ class Engine:
     def close(self) -> None:
         """Free weights and threads."""
         if self._engine:
-            self._core.moe_ep_destroy(self._engine)
+            self.core.moe_ep_destroy(self._engine)
         self._engine = Handle()
 
     def __del__(self) -> None:
@@ -240,7 +245,7 @@ class Engine:
         Raises:
             PeerError, UsageError, InputError: see ``check``.
         """
-        status = self._core.moe_ep_fused(
+        status = self.core.moe_ep_fused(
             self._engine, byref(call.raw()), byref(view.raw(epoch, setup)),
             byref(workspace.raw()), flags, byref(record.raw),
         )  # fmt: skip
@@ -261,7 +266,7 @@ class Engine:
         ep_send_count = np.empty((self.local_experts, len(view.bases)), np.int32)
         group_list = np.empty(self.local_experts, np.int64)
         rows = c_int64()
-        status = self._core.moe_ep_dispatch(
+        status = self.core.moe_ep_dispatch(
             self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), capacity, _at(x1),
             _at(x1_scale), _at(expand_idx), _at(ep_send_count), _at(group_list), byref(rows),
             byref(record.raw),
@@ -278,7 +283,7 @@ class Engine:
         Raises:
             PeerError, UsageError, InputError: see ``check``.
         """
-        status = self._core.moe_ep_combine(
+        status = self.core.moe_ep_combine(
             self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), _at(y2),
             _at(expand_idx), _at(ep_send_count), byref(record.raw),
         )  # fmt: skip
@@ -293,7 +298,7 @@ class Engine:
         Args:
             bases: addresses, one per (global) expert.
         """
-        status = self._core.moe_ep_send_rows(
+        status = self.core.moe_ep_send_rows(
             self._engine, byref(call.raw()), _at(expand_idx), _pointers(bases), slot_bytes,
             byref(record.raw),
         )  # fmt: skip
@@ -303,7 +308,7 @@ class Engine:
         """x1 (R, h) int8 to C (R, n) int32; ``group_list`` None: all rows of the shared expert."""
         n = self.n if group_list is not None else self.n_shared
         c1 = np.empty((len(x1), n), np.int32)
-        status = self._core.moe_ep_gmm1(
+        status = self.core.moe_ep_gmm1(
             self._engine, len(x1), _at(group_list), _at(x1), _at(c1), byref(record.raw)
         )
         check(status, "gmm1", record)
@@ -315,7 +320,7 @@ class Engine:
         """C (R, n) to x2 (R, m) int8 and x2_scale (R)."""
         x2 = np.empty((len(c1), c1.shape[1] // 2), np.int8)
         x2_scale = np.empty(len(c1), np.float32)
-        status = self._core.moe_ep_swiglu(
+        status = self.core.moe_ep_swiglu(
             self._engine, len(c1), _at(group_list), _at(c1), _at(x1_scale), _at(x2),
             _at(x2_scale), byref(record.raw),
         )  # fmt: skip
@@ -328,7 +333,7 @@ class Engine:
     ) -> Array:  # fmt: skip
         """x2 (R, m) to rows (R, h) of ``dtype``."""
         y2 = np.empty((len(x2), self.h), dtype)
-        status = self._core.moe_ep_gmm2(
+        status = self.core.moe_ep_gmm2(
             self._engine, len(x2), _at(group_list), _at(x2), _at(x2_scale), dtype_code(dtype),
             _at(y2), byref(record.raw),
         )  # fmt: skip
@@ -345,7 +350,7 @@ class Engine:
             counts: (runs) int32.
             inputs, outputs: addresses, one per run.
         """
-        status = self._core.moe_ep_expert_rows(
+        status = self.core.moe_ep_expert_rows(
             self._engine, expert, dtype_code(dtype), len(counts), _at(counts), _pointers(inputs),
             slot_bytes, _pointers(outputs), row_bytes, byref(record.raw),
         )  # fmt: skip
@@ -353,15 +358,15 @@ class Engine:
 
     def shared(self, call: CallArrays, record: Record) -> None:
         """The shared expert over all B rows into ``call.share_output``; zeros without one."""
-        status = self._core.moe_ep_shared(self._engine, byref(call.raw()), byref(record.raw))
+        status = self.core.moe_ep_shared(self._engine, byref(call.raw()), byref(record.raw))
         check(status, "shared", record)
 
     def weighted_sum(
         self, call: CallArrays, expand_idx: Array, bases: Sequence[int], row_bytes: int,
         record: Record,
     ) -> None:  # fmt: skip
-        """``call.output`` from rows at ``bases[e] + expand_idx * row_bytes``, one base per expert."""
-        status = self._core.moe_ep_weighted_sum(
+        """``call.output`` from rows at ``bases[e] + expand_idx * row_bytes``, a base per expert."""
+        status = self.core.moe_ep_weighted_sum(
             self._engine, byref(call.raw()), _at(expand_idx), _pointers(bases), row_bytes,
             byref(record.raw),
         )  # fmt: skip

@@ -1,8 +1,8 @@
 """Checking the operator's operands: names, shapes, dtypes, ranges, ids, mask, finite values.
 
-Every message names the argument, its value and what is allowed. Source of the ranges: the operator's
-interface; h and B are always checked, the widths' range and alignment in strict mode only, since the
-compute core takes any even width.
+Every message names the argument, its value and what is allowed. Source of the ranges: the
+operator's interface; h and B are always checked, the widths' range and alignment in strict mode
+only, since the compute core takes any even width.
 """
 
 from __future__ import annotations

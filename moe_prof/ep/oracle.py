@@ -1,10 +1,10 @@
 """The operator in float64 and integers: slow, plain NumPy, one rank's tokens over all experts.
 
-It rounds where the operator rounds (q, q2, the cast before the combine, the last cast) and nowhere
-else, with one exception: x's quantization is computed in fp32 as the operator's definition says, since
-16-bit inputs often lie exactly between two integers. A value of q2 that lies within fp32's error of a
-half may round the other way than in the operator, and a cast too, so results agree within ``REL_RMSE``
-and, token by token, ``WORST_TOKEN``.
+It rounds where the operator rounds (q, q2, the cast before the combine, the last cast) and
+nowhere else, with one exception: x's quantization is computed in fp32 as the operator's
+definition says, since 16-bit inputs often lie exactly between two integers. A value of q2 that
+lies within fp32's error of a half may round the other way than in the operator, and a cast too,
+so results agree within ``REL_RMSE`` and, token by token, ``WORST_TOKEN``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A rank's experts, checked and packed once: from the operator's weight arguments to an engine.
 
-Weights come as one tensor over the local experts or as a list of tensors, one per expert; scales in fp32
-or in x's dtype. Packing copies them, so that a call after the first one reads packed weights only: change
-weights in place, and ``PreparedCache.clear`` must follow.
+Weights come as one tensor over the local experts or as a list of tensors, one per expert; scales
+in fp32 or in x's dtype. Packing copies them, so that a call after the first one reads packed
+weights only: change weights in place, and ``PreparedCache.clear`` must follow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The operator as separate calls from memory to memory: what fusing saves is measured against them.
 
-The same scalar kernels and products as the fused operator, so that results have the same bits. Make a
-call with ``operator_call``, then run the steps one by one, or all of them with ``run``.
+The same scalar kernels and products as the fused operator, so that results have the same bits.
+Make a call with ``operator_call``, then run the steps one by one, or all of them with ``run``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The tiling record of a call, and the reference operator's tile shapes with the rules that go with them.
+"""The tiling record of a call, and the reference operator's tile shapes with their rules.
 
 Source: the operator's tiling data. On a CPU every thread has both roles, matrix products (AIC) and
-communication with epilogues (AIV), so both counts are the threads; totalUbSize is a thread's block of
-intermediates, totalWinSize one rank's window.
+communication with epilogues (AIV), so both counts are the threads; totalUbSize is a thread's
+block of intermediates, totalWinSize one rank's window.
 """
 
 from __future__ import annotations

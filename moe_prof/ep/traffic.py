@@ -1,10 +1,11 @@
 """Predicted bytes per stage: separate ops, the reference operator's fusion, this CPU fusion.
 
-Every row (one token for one expert) moves through memory between stages. Separate ops and the reference
-operator send messages of h + 512 bytes and keep what the stages exchange in global memory (its workspace
-is global memory, whatever its name says); the CPU fusion sends h + 4 and keeps a block's intermediates in
-caches. Weights are read once per expert by all of them, so that a decode of few rows gains little:
-``saving`` says how much. Source: the stages' inputs and outputs, added up.
+Every row (one token for one expert) moves through memory between stages. Separate ops and the
+reference operator send messages of h + 512 bytes and keep what the stages exchange in global
+memory (its workspace is global memory, whatever its name says); the CPU fusion sends h + 4 and
+keeps a block's intermediates in caches. Weights are read once per expert by all of them, so that
+a decode of few rows gains little: ``saving`` says how much. Source: the stages' inputs and
+outputs, added up.
 """
 
 from __future__ import annotations

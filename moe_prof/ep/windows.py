@@ -1,10 +1,10 @@
 """Where things lie in the windows: the memory of each rank into which all ranks store.
 
 One layout for all ranks of a group, fixed when the group is made. A window begins with a page of
-words (the abort word; the rest belongs to whoever made the window), then come the cells that say how
-many rows a source has sent for a local expert, the completion flags of the owners, the slots of
-received rows (dispatch) and the rows that come back (combine). ``kernels/include/moe_ep.h`` says
-what a cell and a slot hold.
+words (the abort word; the rest belongs to whoever made the window), then come the cells that say
+how many rows a source has sent for a local expert, the completion flags of the owners, the slots
+of received rows (dispatch) and the rows that come back (combine). ``kernels/include/moe_ep.h``
+says what a cell and a slot hold.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The workspace: segments with offsets, lifetimes and aliases, and the memory behind them.
 
-R = global_bs * min(k, L) rows can arrive at a rank, S = B rows pass through the shared expert (0 without
-one). Every segment is aligned to 512 bytes. With reuse X1 and X2 are one memory, their scales another:
-they do not live at the same time. The reserved segment is the operator's own for synchronization; here
-windows hold that, and nothing uses it.
+R = global_bs * min(k, L) rows can arrive at a rank, S = B rows pass through the shared expert (0
+without one). Every segment is aligned to 512 bytes. With reuse X1 and X2 are one memory, their
+scales another: they do not live at the same time. The reserved segment is the operator's own for
+synchronization; here windows hold that, and nothing uses it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def workspace(sizes: WorkspaceSizes, *, reuse: bool = True) -> Workspace:
             continue
         segments.append(Segment(name, at, size, first, last))
         at = round_up(at + size, ALIGNMENT)
-        for other, other_size, *_, other_alias in _table(sizes, reuse=reuse):
+        for _, other_size, *_, other_alias in _table(sizes, reuse=reuse):
             if reuse and other_alias == name:  # memory for the larger one
                 at = max(at, round_up(segments[-1].offset + other_size, ALIGNMENT))
     return Workspace(sizes, tuple(segments), at)

@@ -16,6 +16,7 @@ from moe_prof.ep.prepared import WeightArguments
 BF16 = np.dtype(ml_dtypes.bfloat16)
 FP16 = np.dtype(np.float16)
 H, N, E, K = 512, 96, 8, 3
+DEFAULT = Options()
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Layer:
 
     @property
     def experts(self):
+        """E."""
         return len(self.weights.gmm1_weight)
 
 
@@ -89,7 +91,7 @@ def of_rank(weights, rank, ranks, *, as_list=False):
 
 
 def run(
-    made, all_tokens, *, way="fused", options=Options(), isa=None, threads=1, as_list=False,
+    made, all_tokens, *, way="fused", options=DEFAULT, isa=None, threads=1, as_list=False,
     max_bs=None, global_bs=None, calls=1,
 ):  # fmt: skip
     """(output, share_output, expert_token_nums) of every rank, ranks as threads."""

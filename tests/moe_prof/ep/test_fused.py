@@ -1,4 +1,4 @@
-"""The fused operator: against the float64 oracle, and its bits against the small ops, ranks and paths."""
+"""The fused operator: against the float64 oracle; its bits by small ops, ranks, options, paths."""
 
 from dataclasses import replace
 
@@ -79,7 +79,7 @@ def test_bits_do_not_depend_on_the_number_of_ranks(experts):
 @pytest.mark.parametrize("experts", [2, 6])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_options_and_threads_change_no_bit(experts, threads):
-    """Overlap, cache fusion and the team's size are only ways; one expert a rank is the shallow path."""
+    """Overlap, cache fusion and the team's size are only ways; one expert a rank: shallow path."""
     made = layer(experts=experts, n_shared=64)
     parts = [tokens(made, 7, seed=rank, k=2) for rank in range(2)]
     expected = gathered(run(made, parts))
@@ -127,7 +127,7 @@ def test_no_rank_has_tokens():
 
 @pytest.mark.parametrize("rows", [255, 256, 257, 288, 385])
 def test_many_rows_of_one_expert(rows):
-    """All tokens of all ranks choose one expert: blocks and their remainders, other experts empty."""
+    """All tokens choose one expert: blocks and their remainders, other experts empty."""
     made = layer(n=64, experts=4)
     sizes = [rows // 2, rows - rows // 2]
     t = tokens(made, rows, k=1)
@@ -144,7 +144,7 @@ def test_many_rows_of_one_expert(rows):
 
 
 def test_rows_of_zeros_and_of_tiny_values():
-    """A zero row gives zeros; rows whose reciprocal overflows do too, their neighbours are untouched."""
+    """A zero row gives zeros, a row whose reciprocal overflows too; others are untouched."""
     made = layer(n_shared=64)
     t = tokens(made, 4)
     x = t.x.copy()
@@ -171,7 +171,7 @@ def test_inactive_rows_are_zeros_in_output_but_not_in_share_output():
 
 
 def written_sequence(made, t):
-    """The operator in fp32 and int32 as its definition writes it, but for exp, which is the core's."""
+    """The operator in fp32 and int32 as its definition writes it; exp is the core's."""
     w, f32 = made.weights, np.float32
     output = np.zeros(t.x.shape, f32)
     for row, ids in enumerate(t.expert_ids):

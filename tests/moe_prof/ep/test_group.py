@@ -15,7 +15,7 @@ from moe_prof.ep.operands import Attributes
 from moe_prof.ep.windows import window_layout
 from moe_prof.ep.workspace import WorkspaceMemory, aligned_bytes, workspace
 from moe_prof.errors import InputError, PeerError, UsageError
-from tests.moe_prof.ep.made import E, H, K, layer, of_rank, run, tokens
+from tests.moe_prof.ep.made import DEFAULT, E, H, K, layer, of_rank, run, tokens
 
 SMALL = {"n": 32, "experts": 4}
 
@@ -30,7 +30,7 @@ def one_call(group, made, t, *, record=None, global_bs=None, threads=1):
     )  # fmt: skip
 
 
-def fused(group, call, options=Options()):
+def fused(group, call, options=DEFAULT):
     """Run it."""
     group.fused(
         call.prepared.engine, call.arrays, call.prepared.workspace(call.sizes), options,
@@ -46,14 +46,14 @@ def test_a_rank_that_does_not_come_is_named(way, experts):
     made = layer(n=32, experts=experts)
     groups = thread_groups(2, 4, H, experts, K, timeout_s=0.05)
     call = one_call(groups[0], made, tokens(made, 4, k=2))
-    with pytest.raises(PeerError, match="rank 0: rank 1 did not come within 0.05 s") as caught:
+    with pytest.raises(PeerError, match=r"rank 0: rank 1 did not come within 0.05 s") as caught:
         if way == "fused":
             fused(groups[0], call)
         else:
             small_ops.run(call)
     assert caught.value.peer == 1
     assert caught.value.stage == "wait_dispatch"
-    with pytest.raises(UsageError, match="this group is broken .*rank 1 did not come"):
+    with pytest.raises(UsageError, match=r"this group is broken .*rank 1 did not come"):
         fused(groups[0], call)
     with pytest.raises(PeerError, match="rank 1: rank 0 has stopped the call") as caught:
         fused(groups[1], one_call(groups[1], made, tokens(made, 4, k=2)))
@@ -114,7 +114,7 @@ def test_concurrent_calls_on_one_group_are_refused():
     calls = [one_call(group, made, t) for group in groups]
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(fused, groups[0], calls[0])
-        while not groups[0]._running.locked():
+        while not has_sent(groups, 0, 1):
             pass
         with pytest.raises(UsageError, match="a call on this group runs already"):
             fused(groups[0], one_call(groups[0], made, t))
@@ -123,6 +123,12 @@ def test_concurrent_calls_on_one_group_are_refused():
     expected = run(made, [t, t])
     np.testing.assert_array_equal(first[0], expected[0][0])
     np.testing.assert_array_equal(second[0], expected[1][0])
+
+
+def has_sent(groups, source, owner):
+    """Whether ``source`` has published its rows for the first expert of ``owner``."""
+    place = groups[owner].view.layout.cell(source, 0)
+    return groups[owner].memory[owner][place : place + 8].view(np.uint64)[0] > 0
 
 
 def test_a_busy_engine_is_refused_and_the_group_goes_on():
@@ -137,15 +143,13 @@ def test_a_busy_engine_is_refused_and_the_group_goes_on():
     other = one_call(alone, only, tokens(only, 4, k=2))
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(fused, groups[0], call)
-        while True:
-            try:
-                alone.fused(
-                    engine, other.arrays, other.prepared.workspace(other.sizes), Options(),
-                    other.setup, other.record,
-                )  # fmt: skip
-            except UsageError as error:
-                assert "already run a call" in str(error)
-                break
+        while not has_sent(groups, 0, 1):  # now it waits for rank 1
+            pass
+        with pytest.raises(UsageError, match="already run a call"):
+            alone.fused(
+                engine, other.arrays, other.prepared.workspace(other.sizes), Options(),
+                other.setup, other.record,
+            )  # fmt: skip
         fused(groups[1], one_call(groups[1], made, t))
         waiting.result()
     fused(alone, other)

@@ -1,10 +1,11 @@
-"""Checks of the operator's operands: each refusal names the argument, its value and what is allowed."""
+"""Checks of the operator's operands: a refusal names argument, value and what is allowed."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from moe_prof.ep.call import TokenArguments, exec_flags, operator_call
 from moe_prof.ep.group import LocalGroup
 from moe_prof.ep.operands import (
     Attributes,
@@ -15,7 +16,6 @@ from moe_prof.ep.operands import (
     check_tokens,
     check_width,
 )
-from moe_prof.ep.call import TokenArguments, exec_flags, operator_call
 from moe_prof.ep.prepared import WeightArguments, prepare_experts
 from moe_prof.errors import InputError, MoeProfError, UsageError
 from tests.moe_prof.ep.made import BF16, FP16
@@ -193,7 +193,7 @@ def test_wrong_weights_are_refused(changes, message):
 
 def test_strict_mode_refuses_small_widths():
     """The same weights pass without it."""
-    with pytest.raises(UsageError, match="gmm1HLen .* = 32 is not in 1024..6144"):
+    with pytest.raises(UsageError, match=r"gmm1HLen .* = 32 is not in 1024..6144"):
         prepare_experts(weights(), 2, H, BF16, strict=True)
 
 

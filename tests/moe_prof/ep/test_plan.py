@@ -1,8 +1,10 @@
 """The plan: flags, tiling record, workspace with and without reuse, predicted and counted bytes."""
 
+from itertools import pairwise
+
 import pytest
 
-from moe_prof.ep import plan
+from moe_prof.ep import plan, small_ops
 from moe_prof.ep.group import LocalGroup, Options
 from moe_prof.ep.native import Record
 from moe_prof.ep.operands import ExecFlag
@@ -17,7 +19,6 @@ from moe_prof.ep.tiling import (
 from moe_prof.ep.traffic import Way, message_ratio, row_bytes, saving, total_row_bytes
 from moe_prof.ep.windows import window_layout
 from moe_prof.ep.workspace import RESERVED_BYTES, WorkspaceSizes, workspace
-from moe_prof.ep import small_ops
 from moe_prof.errors import UsageError
 from tests.moe_prof.ep.made import layer, tokens
 from tests.moe_prof.ep.test_group import fused, one_call
@@ -62,11 +63,11 @@ def test_flags_path_and_tiling():
 
 def test_out_of_range_sizes_are_refused():
     """As in the operator itself."""
-    with pytest.raises(UsageError, match="bs = 300 is not in 0..256"):
+    with pytest.raises(UsageError, match=r"bs = 300 is not in 0..256"):
         plan(300, 7168, 4096, 8, 64)
-    with pytest.raises(UsageError, match="h = 256 is not in 512..7168"):
+    with pytest.raises(UsageError, match=r"h = 256 is not in 512..7168"):
         plan(8, 256, 4096, 8, 64)
-    with pytest.raises(UsageError, match="n.* = 1536 is not a multiple of 1024"):
+    with pytest.raises(UsageError, match=r"n.* = 1536 is not a multiple of 1024"):
         plan(8, 512, 1536, 8, 64, strict=True)
 
 
@@ -87,7 +88,7 @@ def test_workspace_segments_with_reuse():
     assert found["x2"].offset == found["x1"].offset
     assert found["x2"].alias == "x1"
     own = sorted((s for s in found.segments if not s.alias), key=lambda s: s.offset)
-    for before, after in zip(own, own[1:], strict=False):
+    for before, after in pairwise(own):
         assert before.offset + before.size_bytes <= after.offset
     assert own[-1].offset + own[-1].size_bytes <= found.total_bytes
 
@@ -106,7 +107,7 @@ def test_without_reuse_every_segment_has_memory_of_its_own():
     """No alias, and a larger total."""
     found = workspace(SIZES, reuse=False)
     spans = sorted((s.offset, s.offset + s.size_bytes) for s in found.segments)
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
     assert {"swap", "swiglu", "c2"} <= {s.name for s in found.segments}
     assert found.total_bytes > workspace(SIZES).total_bytes
 
