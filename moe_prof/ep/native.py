@@ -10,82 +10,38 @@ write at the addresses they are given.
 from __future__ import annotations
 
 import ctypes
-import functools
-import os
 from collections.abc import Sequence
 from ctypes import byref, c_int64
 from ctypes import c_void_p as Handle
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from moe_prof.ep import abi
-from moe_prof.ep.abi import STAGES
-from moe_prof.ep.record import Record, Span
-from moe_prof.ep.windows import ABORT_OFFSET, WindowLayout
-from moe_prof.ep.workspace import WorkspaceMemory
-from moe_prof.errors import (
-    InputError,
-    MoeProfError,
-    PeerError,
-    UnavailableError,
-    UsageError,
-    WorkloadError,
+from moe_prof.ep.arrays import CallArrays, ExpertArrays, GroupView
+from moe_prof.ep.core import (
+    BF16,
+    FP16,
+    Array,
+    at,
+    check,
+    dtype_code,
+    library,
+    load,
+    pointers,
+    usable_isas,
 )
-from moe_prof.kernels.build import build
-from moe_prof.kernels.features import isa_path
-from moe_prof.kernels.table import BY_NAME
-from moe_prof.progress import SILENT, Progress
+from moe_prof.ep.record import Record, Span
+from moe_prof.ep.workspace import WorkspaceMemory
 
-__all__ = ["Array", "CallArrays", "Engine", "ExpertArrays", "GroupView", "Record", "Span"]
-
-Array = npt.NDArray[Any]
+__all__ = [
+    "BF16", "FP16", "Array", "CallArrays", "Engine", "ExpertArrays", "GroupView", "Record", "Span",
+    "abort", "check", "dtype_code", "gather", "library", "load", "quantize", "route",
+    "usable_isas",
+]  # fmt: skip
 
 OVERLAP, CACHE_FUSED = abi.OVERLAP, abi.CACHE_FUSED
-BF16 = np.dtype(ml_dtypes.bfloat16)
-FP16 = np.dtype(np.float16)
-_DTYPES = {BF16: 0, FP16: 1}
-_ISAS = (*BY_NAME["packed"].isas, *BY_NAME["portable"].isas)
-
-
-@dataclass(frozen=True, slots=True)
-class ExpertArrays:
-    """One expert's weights: int8 (h, n) and (n / 2, h), f32 scales (n) and (h), C-order."""
-
-    gmm1: Array
-    gmm1_scale: Array
-    gmm2: Array
-    gmm2_scale: Array
-
-
-@dataclass(frozen=True, slots=True)
-class CallArrays:
-    """Checked operands of one call and its outputs; see ``moe_ep_call`` in ``moe_ep.h``."""
-
-    x: Array
-    expert_ids: Array
-    expert_scales: Array
-    active: int
-    experts: int
-    smooth: Array | None
-    share_smooth: Array | None
-    output: Array
-    share_output: Array
-    expert_token_nums: Array
-
-    def raw(self) -> abi.CCall:
-        """The C structure; it points into the arrays."""
-        return abi.CCall(
-            bs=self.x.shape[0], active=self.active, h=self.x.shape[1],
-            k=self.expert_ids.shape[1], experts=self.experts, dtype=dtype_code(self.x.dtype),
-            x=_at(self.x), expert_ids=_at(self.expert_ids), expert_scales=_at(self.expert_scales),
-            smooth=_at(self.smooth), share_smooth=_at(self.share_smooth), output=_at(self.output),
-            share_output=_at(self.share_output), expert_token_nums=_at(self.expert_token_nums),
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,84 +57,6 @@ class EngineInfo:
     block_rows: int
     weight_bytes: int
     scratch_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupView:
-    """A group as the core sees it: this rank's number and the mapped windows of all ranks.
-
-    Attributes:
-        rank: this rank.
-        layout: of every window.
-        bases: address of each rank's window in this process, in rank order.
-        crowded: ranks outnumber CPUs, so waits yield at once.
-        timeout_s: of each wait; not above 0: never.
-    """
-
-    rank: int
-    layout: WindowLayout
-    bases: tuple[int, ...]
-    crowded: bool = False
-    timeout_s: float = 60.0
-
-    def raw(self, epoch: int, setup: int) -> abi.CGroup:
-        """The C structure."""
-        at = self.layout
-        window = abi.CWindow(
-            bytes=at.size_bytes, abort=ABORT_OFFSET, cells=at.cells, cells_stride=at.cells_stride,
-            done=at.done, done_stride=at.done_stride, dispatch=at.dispatch,
-            slot_bytes=at.slot_bytes, combine=at.combine, row_bytes=at.row_bytes, max_bs=at.max_bs,
-        )  # fmt: skip
-        return abi.CGroup(
-            rank=self.rank, ranks=len(self.bases), bases=_pointers(self.bases), layout=window,
-            epoch=epoch, setup=setup & 0xFFFFFFFF, crowded=int(self.crowded),
-            timeout_s=self.timeout_s,
-        )  # fmt: skip
-
-
-@functools.cache
-def load(path: Path) -> ctypes.CDLL:
-    """The library of a path, with typed functions.
-
-    Raises:
-        InputError: it cannot be loaded or speaks another version.
-    """
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise InputError(f"the library {path} cannot be loaded: {error}") from error
-    for name, (result, arguments) in abi.SIGNATURES.items():
-        function = getattr(library, name, None)
-        if function is None:
-            raise InputError(f"{path}: it does not export {name}; see kernels/include/moe_ep.h")
-        function.restype = result
-        function.argtypes = arguments
-    version = library.moe_ep_abi_version()
-    if version != abi.ABI_VERSION:
-        raise InputError(f"{path}: its core has version {version}, not {abi.ABI_VERSION}")
-    return library
-
-
-def usable_isas(progress: Progress = SILENT) -> tuple[str, ...]:
-    """Paths of the core that run here, best first."""
-    built = build("release", progress)
-    return tuple(isa for isa in _ISAS if isa in built.isas)
-
-
-def library(isa: str | None = None, progress: Progress = SILENT) -> ctypes.CDLL:
-    """The core of a path; ``isa`` or MOE_PROF_ISA forces it, else the best that runs here.
-
-    Raises:
-        UsageError: the path is not usable here.
-        BuildError: the kernels cannot be compiled.
-    """
-    wish = isa if isa is not None else os.environ.get("MOE_PROF_ISA") or None
-    if wish is not None and isa_path(wish).name not in _ISAS:
-        raise UsageError(f"the operator has no ISA path {wish!r}; it has: {', '.join(_ISAS)}")
-    built = build("release", progress)
-    if wish is None:
-        wish = next((path for path in _ISAS if path in built.isas), "portable")
-    return load(built.library(wish))
 
 
 class Engine:
@@ -267,8 +145,8 @@ class Engine:
         group_list = np.empty(self.local_experts, np.int64)
         rows = c_int64()
         status = self.core.moe_ep_dispatch(
-            self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), capacity, _at(x1),
-            _at(x1_scale), _at(expand_idx), _at(ep_send_count), _at(group_list), byref(rows),
+            self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), capacity, at(x1),
+            at(x1_scale), at(expand_idx), at(ep_send_count), at(group_list), byref(rows),
             byref(record.raw),
         )  # fmt: skip
         check(status, "dispatch", record, view)
@@ -284,8 +162,8 @@ class Engine:
             PeerError, UsageError, InputError: see ``check``.
         """
         status = self.core.moe_ep_combine(
-            self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), _at(y2),
-            _at(expand_idx), _at(ep_send_count), byref(record.raw),
+            self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), at(y2),
+            at(expand_idx), at(ep_send_count), byref(record.raw),
         )  # fmt: skip
         check(status, "combine", record, view)
 
@@ -299,7 +177,7 @@ class Engine:
             bases: addresses, one per (global) expert.
         """
         status = self.core.moe_ep_send_rows(
-            self._engine, byref(call.raw()), _at(expand_idx), _pointers(bases), slot_bytes,
+            self._engine, byref(call.raw()), at(expand_idx), pointers(bases), slot_bytes,
             byref(record.raw),
         )  # fmt: skip
         check(status, "send_rows", record)
@@ -309,7 +187,12 @@ class Engine:
         n = self.n if group_list is not None else self.n_shared
         c1 = np.empty((len(x1), n), np.int32)
         status = self.core.moe_ep_gmm1(
-            self._engine, len(x1), _at(group_list), _at(x1), _at(c1), byref(record.raw)
+            self._engine,
+            len(x1),
+            at(group_list),
+            at(x1),
+            at(c1),
+            byref(record.raw),
         )
         check(status, "gmm1", record)
         return c1
@@ -321,8 +204,8 @@ class Engine:
         x2 = np.empty((len(c1), c1.shape[1] // 2), np.int8)
         x2_scale = np.empty(len(c1), np.float32)
         status = self.core.moe_ep_swiglu(
-            self._engine, len(c1), _at(group_list), _at(c1), _at(x1_scale), _at(x2),
-            _at(x2_scale), byref(record.raw),
+            self._engine, len(c1), at(group_list), at(c1), at(x1_scale), at(x2),
+            at(x2_scale), byref(record.raw),
         )  # fmt: skip
         check(status, "swiglu", record)
         return x2, x2_scale
@@ -334,8 +217,8 @@ class Engine:
         """x2 (R, m) to rows (R, h) of ``dtype``."""
         y2 = np.empty((len(x2), self.h), dtype)
         status = self.core.moe_ep_gmm2(
-            self._engine, len(x2), _at(group_list), _at(x2), _at(x2_scale), dtype_code(dtype),
-            _at(y2), byref(record.raw),
+            self._engine, len(x2), at(group_list), at(x2), at(x2_scale), dtype_code(dtype),
+            at(y2), byref(record.raw),
         )  # fmt: skip
         check(status, "gmm2", record)
         return y2
@@ -351,8 +234,8 @@ class Engine:
             inputs, outputs: addresses, one per run.
         """
         status = self.core.moe_ep_expert_rows(
-            self._engine, expert, dtype_code(dtype), len(counts), _at(counts), _pointers(inputs),
-            slot_bytes, _pointers(outputs), row_bytes, byref(record.raw),
+            self._engine, expert, dtype_code(dtype), len(counts), at(counts), pointers(inputs),
+            slot_bytes, pointers(outputs), row_bytes, byref(record.raw),
         )  # fmt: skip
         check(status, "expert_rows", record)
 
@@ -367,7 +250,7 @@ class Engine:
     ) -> None:  # fmt: skip
         """``call.output`` from rows at ``bases[e] + expand_idx * row_bytes``, a base per expert."""
         status = self.core.moe_ep_weighted_sum(
-            self._engine, byref(call.raw()), _at(expand_idx), _pointers(bases), row_bytes,
+            self._engine, byref(call.raw()), at(expand_idx), pointers(bases), row_bytes,
             byref(record.raw),
         )  # fmt: skip
         check(status, "weighted_sum", record)
@@ -393,7 +276,14 @@ def route(
     counts = np.empty(experts, np.int32)
     bs, k = expert_ids.shape
     status = core.moe_ep_route(
-        active, bs, k, experts, _at(expert_ids), method, _at(expand_idx), _at(counts)
+        active,
+        bs,
+        k,
+        experts,
+        at(expert_ids),
+        method,
+        at(expand_idx),
+        at(counts),
     )
     check(status, f"route by method {method}")
     return expand_idx, counts
@@ -407,7 +297,13 @@ def quantize(
     q = np.empty(x.shape, np.int8)
     scale = np.empty(len(x), np.float32)
     status = core.moe_ep_quantize(
-        len(x), x.shape[1], dtype_code(x.dtype), _at(x), _at(smooth), _at(q), _at(scale)
+        len(x),
+        x.shape[1],
+        dtype_code(x.dtype),
+        at(x),
+        at(smooth),
+        at(q),
+        at(scale),
     )
     check(status, "quantize")
     return q, scale
@@ -431,7 +327,7 @@ def gather(
     rows = int(counts.sum())
     x1, x1_scale = np.empty((rows, h), np.int8), np.empty(rows, np.float32)
     status = core.moe_ep_gather(
-        h, len(counts), _pointers(bases), _at(counts), slot_bytes, _at(x1), _at(x1_scale),
+        h, len(counts), pointers(bases), at(counts), slot_bytes, at(x1), at(x1_scale),
         byref(record.raw),
     )  # fmt: skip
     check(status, "gather", record)
@@ -444,65 +340,8 @@ def abort(view: GroupView, core: ctypes.CDLL | None = None) -> None:
     core.moe_ep_abort(byref(view.raw(1, 0)))
 
 
-def check(
-    status: int, what: str, record: Record | None = None, view: GroupView | None = None
-) -> None:
-    """Turn a status into the error that fits.
-
-    Raises:
-        PeerError: a rank did not come, stopped, or called with another setup.
-        UsageError: the engine is busy, or memory does not suffice.
-        InputError: sizes that do not fit together.
-        UnavailableError: not for these sizes.
-    """
-    if status == abi.OK:
-        return
-    if record is not None and view is not None and status in _PEER_TEXTS:
-        peer, at = record.raw.peer, record.raw.stage
-        stage = STAGES[at] if 0 <= at < len(STAGES) else what
-        text = _PEER_TEXTS[status].format(peer=peer, stage=stage, timeout_s=view.timeout_s)
-        raise PeerError(f"rank {view.rank}: {text}", peer, stage)
-    kind, text = _TEXTS.get(status, (WorkloadError, f"unknown status {status}"))
-    raise kind(f"{what}: {text}")
-
-
-_PEER_TEXTS = {
-    abi.TIMEOUT: "rank {peer} did not come within {timeout_s:g} s ({stage}); "
-    "see whether it still runs, or raise the group's timeout",
-    abi.ABORTED: "rank {peer} has stopped the call ({stage}); its own message says why",
-    abi.MISMATCH: "rank {peer} called with another setup; sizes, dtype, experts and global_bs "
-    "must be the same on all ranks",
-}
-_TEXTS: dict[int, tuple[type[MoeProfError], str]] = {
-    abi.BAD_ARGUMENT: (InputError, "sizes or pointers do not fit together"),
-    abi.NO_MEMORY: (UsageError, "not enough memory for the packed weights; use fewer experts"),
-    abi.UNSUPPORTED: (UnavailableError, "not for these sizes"),
-    abi.BUSY: (UsageError, "these experts already run a call; wait for it, or prepare others"),
-}
-
-
-def dtype_code(dtype: np.dtype[Any]) -> int:
-    """The core's number of bf16 or fp16.
-
-    Raises:
-        InputError: another dtype.
-    """
-    code = _DTYPES.get(np.dtype(dtype))
-    if code is None:
-        raise InputError(f"dtype {dtype} is neither bfloat16 nor float16")
-    return code
-
-
-def _at(array: Array | None) -> int | None:
-    return None if array is None else array.ctypes.data
-
-
-def _pointers(addresses: Sequence[int]) -> ctypes.Array[Handle]:
-    return (Handle * len(addresses))(*addresses)
-
-
 def _c_expert(e: ExpertArrays) -> abi.CExpert:
     return abi.CExpert(
-        gmm1=_at(e.gmm1), gmm1_scale=_at(e.gmm1_scale), gmm2=_at(e.gmm2),
-        gmm2_scale=_at(e.gmm2_scale),
+        gmm1=at(e.gmm1), gmm1_scale=at(e.gmm1_scale), gmm2=at(e.gmm2),
+        gmm2_scale=at(e.gmm2_scale),
     )  # fmt: skip
