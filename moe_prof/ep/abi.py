@@ -109,6 +109,7 @@ SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "moe_ep_create": (c_int32, (POINTER(CSetup), POINTER(Handle))),
     "moe_ep_info": (c_int32, (Handle, POINTER(CInfo))),
     "moe_ep_destroy": (None, (Handle,)),
+    "moe_ep_valid": (c_int32, (_CALL,)),
     "moe_ep_fused": (
         c_int32, (Handle, _CALL, _GROUP, POINTER(CWorkspace), c_int32, _RECORD),
     ),

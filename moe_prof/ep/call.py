@@ -10,7 +10,7 @@ import numpy as np
 
 from moe_prof.ep.group import Group
 from moe_prof.ep.native import Array, CallArrays
-from moe_prof.ep.operands import Attributes, ExecFlag, check_smooth, check_tokens
+from moe_prof.ep.operands import Attributes, ExecFlag, check_smooth, check_tokens, check_values
 from moe_prof.ep.prepared import Prepared, WeightArguments
 from moe_prof.ep.record import Record
 from moe_prof.ep.workspace import WorkspaceSizes
@@ -93,8 +93,11 @@ def operator_call(
         local, tensor_list=prepared.tensor_list, mask=tokens.x_active_mask is not None,
         shared=weights.has_shared, smooth=tokens.expert_smooth_scales is not None,
     )  # fmt: skip
+    arrays = _arrays(tokens, active, attributes)
+    if not prepared.engine.accepts(arrays):
+        check_values(tokens.x, tokens.expert_ids, tokens.expert_scales, attributes.moe_expert_num)
     return OperatorCall(
-        _arrays(tokens, active, attributes), prepared, group, flags, sizes,
+        arrays, prepared, group, flags, sizes,
         _setup(sizes, attributes, x.dtype, flags), record or Record(group.size),
     )  # fmt: skip
 

@@ -104,6 +104,10 @@ class Engine:
             weight_bytes=raw.weight_bytes, scratch_bytes=raw.scratch_bytes,
         )  # fmt: skip
 
+    def accepts(self, call: CallArrays) -> bool:
+        """Whether values are finite and ids in range, none twice in a row: a quick look."""
+        return bool(self.core.moe_ep_valid(byref(call.raw())))
+
     def close(self) -> None:
         """Free weights and threads."""
         if self._engine:

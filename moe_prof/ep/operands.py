@@ -86,10 +86,10 @@ def check_attributes(a: Attributes, k: int) -> None:
 def check_tokens(
     x: Array, expert_ids: Array, expert_scales: Array, mask: Array | None, a: Attributes
 ) -> int:
-    """Check a call's own operands; returns how many rows are active.
+    """Check a call's own operands but for their values; returns how many rows are active.
 
     Raises:
-        InputError: a shape, dtype, id, scale, mask or value is wrong.
+        InputError: a shape, dtype or the mask is wrong.
         UsageError: a size or attribute is out of range.
     """
     if not isinstance(x, np.ndarray) or x.dtype not in (BF16, FP16):
@@ -109,11 +109,18 @@ def check_tokens(
             f"bs = {bs} is above global_bs / ep_rank_size = {a.global_bs // a.ep_rank_size}"
         )
     _array("expert_scales", expert_scales, np.float32, expert_ids.shape)
+    return _check_mask(mask, bs)
+
+
+def check_values(x: Array, expert_ids: Array, expert_scales: Array, experts: int) -> None:
+    """Check the values of a call's operands; the core's ``moe_ep_valid`` says whether it is needed.
+
+    Raises:
+        InputError: a value is not finite, or an id is out of range or repeated; says where.
+    """
     _finite("x", x)
     _finite("expert_scales", expert_scales)
-    active = _check_mask(mask, bs)
-    _check_ids(expert_ids, a.moe_expert_num)
-    return active
+    _check_ids(expert_ids, experts)
 
 
 def check_smooth(

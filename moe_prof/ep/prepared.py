@@ -108,11 +108,24 @@ def prepare_experts(
     return Prepared(engine, weights.is_list)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Packed experts of arrays that were seen before, while these very arrays live."""
+
+    prepared: Prepared
+    arrays: tuple[weakref.ref[Array], ...]
+
+    def holds(self, arrays: tuple[Array, ...]) -> bool:
+        """Whether they are these arrays: an address alone may be another array's by now."""
+        return all(ref() is array for ref, array in zip(self.arrays, arrays, strict=True))
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class PreparedCache:
     """Packed experts by the arrays they came from: kept while those arrays live."""
 
     _entries: OrderedDict[tuple[Any, ...], Prepared] = field(default_factory=OrderedDict)
+    _recent: OrderedDict[tuple[Any, ...], _Seen] = field(default_factory=OrderedDict)
 
     def get(
         self, weights: WeightArguments, local_experts: int, h: int, dtype: np.dtype[Any], *,
@@ -124,27 +137,56 @@ class PreparedCache:
             InputError, UsageError, BuildError: see ``prepare_experts``.
         """
         arrays = weights.arrays()
-        key = (
-            *map(_identity, arrays), weights.has_shared, local_experts, h, dtype, threads, isa,
-            strict,
-        )  # fmt: skip
-        found = self._entries.get(key)
-        if found is None:
-            found = prepare_experts(
-                weights, local_experts, h, dtype, threads=threads, isa=isa, strict=strict
-            )
-            self._entries[key] = found
-            while len(self._entries) > MAX_LAYERS:
-                self._entries.popitem(last=False)
-            for owner in {id(_owner(array)): _owner(array) for array in arrays}.values():
-                weakref.finalize(owner, self._entries.pop, key, None).atexit = False
-        else:
-            self._entries.move_to_end(key)
+        setup = (weights.has_shared, local_experts, h, dtype, threads, isa, strict)
+        quick = (*map(id, arrays), *setup)
+        seen = self._recent.get(quick)
+        if seen is not None and seen.holds(arrays):
+            return seen.prepared
+        found = self._find(weights, arrays, setup)
+        self._recent[quick] = _Seen(found, tuple(map(weakref.ref, arrays)))
+        while len(self._recent) > MAX_LAYERS:
+            self._recent.popitem(last=False)
         return found
 
     def clear(self) -> None:
         """Forget all: the next call packs again."""
         self._entries.clear()
+        self._recent.clear()
+
+    def drop(self, key: tuple[Any, ...]) -> None:
+        """Forget one layer."""
+        gone = self._entries.pop(key, None)
+        for quick in [quick for quick, seen in self._recent.items() if seen.prepared is gone]:
+            del self._recent[quick]
+
+    def _find(
+        self, weights: WeightArguments, arrays: tuple[Array, ...], setup: tuple[Any, ...]
+    ) -> Prepared:
+        """By what the arrays are views of: other views of the same memory are the same weights."""
+        key = (
+            *map(_identity, arrays), *setup,
+        )  # fmt: skip
+        found = self._entries.get(key)
+        if found is None:
+            _, local_experts, h, dtype, threads, isa, strict = setup
+            found = prepare_experts(
+                weights, local_experts, h, dtype, threads=threads, isa=isa, strict=strict
+            )
+            self._entries[key] = found
+            while len(self._entries) > MAX_LAYERS:
+                self.drop(next(iter(self._entries)))
+            for owner in {id(_owner(array)): _owner(array) for array in arrays}.values():
+                weakref.finalize(owner, _forget, weakref.ref(self), key).atexit = False
+        else:
+            self._entries.move_to_end(key)
+        return found
+
+
+def _forget(cache: weakref.ref[PreparedCache], key: tuple[Any, ...]) -> None:
+    """An array behind these packed experts is gone, and nobody can ask for them again."""
+    alive = cache()
+    if alive is not None:
+        alive.drop(key)
 
 
 def _identity(array: Array) -> tuple[Any, ...]:

@@ -1,6 +1,7 @@
 """Groups: faults end waits with the rank that is the cause, and calls take turns."""
 
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -225,8 +226,10 @@ def test_packed_weights_are_kept_while_their_arrays_live():
     other = layer(**SMALL, seed=9)
     assert one_call(group, other, t).prepared is not first
     assert len(group.prepared._entries) == 3
+    engine = weakref.ref(one_call(group, other, t).prepared.engine)
     del other
     assert len(group.prepared._entries) == 2
+    assert engine() is None
     group.prepared.clear()
     assert one_call(group, made, t).prepared is not first
 

@@ -14,6 +14,7 @@ from moe_prof.ep.operands import (
     check_scale,
     check_smooth,
     check_tokens,
+    check_values,
     check_width,
 )
 from moe_prof.ep.prepared import WeightArguments, prepare_experts
@@ -87,8 +88,29 @@ WRONG_TOKENS = [
 @pytest.mark.parametrize(("changes", "message"), WRONG_TOKENS)
 def test_wrong_operands_are_refused_by_name(changes, message):
     """Shapes, dtypes, ids, mask and values, with row and column."""
+    given = arguments(**changes)
     with pytest.raises(MoeProfError, match=message):
-        check_tokens(**arguments(**changes), a=GOOD)
+        check_tokens(**given, a=GOOD)
+        del given["mask"]
+        check_values(**given, experts=E)
+
+
+@pytest.mark.parametrize(("changes", "message"), WRONG_TOKENS)
+def test_the_operator_itself_refuses_them(changes, message):
+    """By a quick look in the core, and the slow one for its words; good operands pass both."""
+    group = LocalGroup(B, H, E, K)
+    given = arguments()
+    layer = weights(local=E)
+    attributes = Attributes(1, 0, E, 0, 0)
+
+    def tokens(given):
+        return TokenArguments(
+            given["x"], given["expert_ids"], given["expert_scales"], x_active_mask=given["mask"]
+        )
+
+    operator_call(tokens(given), layer, group, attributes)
+    with pytest.raises(MoeProfError, match=message):
+        operator_call(tokens({**given, **changes}), layer, group, attributes)
 
 
 @pytest.mark.parametrize(
