@@ -36,7 +36,7 @@ def model(tmp_path_factory):
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 16, 17, 33, 70])
 def test_tiles_give_the_bits_of_the_other_paths(model, monkeypatch, rows):
-    """Fewer rows than tiles are worth, partial tiles, several blocks; both ways through an expert."""
+    """Fewer rows than tiles are worth, partial tiles, several blocks; in caches and not."""
     made = layer(h=530, n=102, experts=2, n_shared=70)
     t = tokens(made, rows, k=2, skip=0.1)
     expected = gathered(run(made, [t]))
