@@ -1,8 +1,8 @@
 """The fused operator against the same stages through the workspace and against separate ops.
 
 ``python -m benchmarks.fused_moe``. One rank and one thread; every token chooses all experts, so
-that each has as many rows as there are tokens. The ways take turns, and each one's least CPU time of its
-thread counts, which other programs disturb less than wall time.
+that each has as many rows as there are tokens. The ways take turns, and each one's least CPU time
+of its thread counts, which other programs disturb less than wall time.
 """
 
 from __future__ import annotations

@@ -141,8 +141,8 @@ typedef struct moe_ep_call {
     int64_t *expert_token_nums;  /* (L) */
 } moe_ep_call;
 
-/* 1 when x and expert_scales are finite and every row of expert_ids holds -1 or ids below E, none twice;
- * else 0. Sizes, dtype and pointers are right already. */
+/* 1 when x and expert_scales are finite and every active row of expert_ids holds -1 or ids below E, none
+ * twice; else 0. Sizes, dtype and pointers are right already. */
 MOE_API int32_t moe_ep_valid(const moe_ep_call *call);
 
 /* ---- windows: memory of each rank that all ranks may store into ---- */

@@ -95,7 +95,9 @@ def operator_call(
     )  # fmt: skip
     arrays = _arrays(tokens, active, attributes)
     if not prepared.engine.accepts(arrays):
-        check_values(tokens.x, tokens.expert_ids, tokens.expert_scales, attributes.moe_expert_num)
+        check_values(
+            tokens.x, tokens.expert_ids[:active], tokens.expert_scales, attributes.moe_expert_num
+        )
     return OperatorCall(
         arrays, prepared, group, flags, sizes,
         _setup(sizes, attributes, x.dtype, flags), record or Record(group.size),

@@ -54,7 +54,7 @@ def fused_deep_moe(
         share_gmm2_weight, share_gmm2_weight_scale: int8 (n_s / 2, h) and (h).
         expert_smooth_scales: (E, h) fp32, multiply x before it is quantized.
         share_smooth_scales: (h) fp32, the same for the shared expert.
-        x_active_mask: (bs) bool, trues first: only they are dispatched.
+        x_active_mask: (bs) bool, trues first: only they are dispatched, ids of others are padding.
         group_ep: this rank's end of the group, e.g. ``LocalGroup`` for one process.
         ep_rank_size, ep_rank_id, moe_expert_num: P, this rank, E; as in the group.
         quant_mode: 0, int8 per token.

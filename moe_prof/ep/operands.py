@@ -115,6 +115,11 @@ def check_tokens(
 def check_values(x: Array, expert_ids: Array, expert_scales: Array, experts: int) -> None:
     """Check the values of a call's operands; the core's ``moe_ep_valid`` says whether it is needed.
 
+    Args:
+        x, expert_scales: of all rows.
+        expert_ids: of the active rows: what stands behind the mask is padding.
+        experts: E.
+
     Raises:
         InputError: a value is not finite, or an id is out of range or repeated; says where.
     """

@@ -15,6 +15,9 @@ GroupCall::GroupCall(moe_ep_engine &of, const moe_ep_call &operands, const moe_e
     : engine(of), call(operands), exchange(operands, group), clock(of.rate.ticks_per_ns()),
       record(notes) {
     engine.state.grow(static_cast<std::size_t>(call.experts), exchange.local(), exchange.ranks());
+    for (Scratch &scratch : engine.scratch) {
+        scratch.runs.reserve(exchange.ranks());
+    }
 }
 
 void GroupCall::route(int32_t *expand_idx) {

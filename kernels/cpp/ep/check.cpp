@@ -48,7 +48,7 @@ bool is_choice(int32_t k, int32_t experts, const int32_t *ids) {
 
 extern "C" int32_t moe_ep_valid(const moe_ep_call *call) {
     const std::size_t bs = static_cast<std::size_t>(call->bs), k = static_cast<std::size_t>(call->k);
-    for (std::size_t t = 0; t < bs; ++t) {
+    for (std::size_t t = 0; t < static_cast<std::size_t>(call->active); ++t) {
         if (!moe::ep::is_choice(call->k, call->experts, call->expert_ids + t * k)) {
             return 0;
         }

@@ -58,6 +58,7 @@ struct CallState {
     std::unique_ptr<std::atomic<int32_t>[]> remaining; // (E) rows not yet placed
     std::size_t remaining_size = 0;
 
+    // All that later steps need, so that none of them allocates.
     void grow(std::size_t experts, std::size_t local, std::size_t ranks);
 };
 

@@ -64,6 +64,9 @@ private:
 
 int32_t FusedCall::run() {
     const uint64_t begin = wait_ticks();
+    if (!in_cache_) {
+        engine_.state.targets.reserve(shared_ + static_cast<std::size_t>(space_.rows));
+    }
     steps_.route(expand_idx_);
     for (std::size_t e = 0; overlap_ && e < engine_.state.counts.size(); ++e) {
         if (engine_.state.counts[e] == 0) {

@@ -16,6 +16,15 @@ bool fits_group(const moe_ep_engine *engine, const moe_ep_call *call, const moe_
                static_cast<std::size_t>(call->experts);
 }
 
+// No exception leaves the library; without memory nothing has been sent yet.
+template <class Body> int32_t guarded(const Body &body) {
+    try {
+        return body();
+    } catch (...) {
+        return MOE_NO_MEMORY;
+    }
+}
+
 void add_total(moe_ep_record *record, const CallClock &clock, uint64_t begin) {
     if (record != nullptr) {
         record->total_ns += clock.duration_ns(wait_ticks() - begin);
@@ -76,66 +85,70 @@ extern "C" int32_t moe_ep_dispatch(moe_ep_engine *engine, const moe_ep_call *cal
                                    const moe_ep_group *group, int64_t capacity, int8_t *x1,
                                    float *x1_scale, int32_t *expand_idx, int32_t *ep_send_count,
                                    int64_t *group_list, int64_t *rows, moe_ep_record *record) {
-    if (!moe::ep::fits_group(engine, call, group)) {
-        return MOE_BAD_ARGUMENT;
-    }
-    const moe::ep::Hold hold(*engine);
-    if (!hold) {
-        return MOE_EP_BUSY;
-    }
-    moe::ep::GroupCall steps(*engine, *call, *group, record);
-    const uint64_t begin = moe::wait_ticks();
-    steps.route(expand_idx);
-    engine->pool.run([&](int32_t thread, int32_t) {
-        Worker worker(*engine, steps.clock, record, thread);
-        steps.dispatch(worker, expand_idx, false);
-        engine->pool.barrier(thread);
-        if (thread == 0) {
-            steps.publish_all();
-            if (steps.receive_all(worker)) {
-                steps.sum_counts(group_list, ep_send_count);
-                *rows = static_cast<int64_t>(steps.received_rows());
-                if (*rows > capacity) {
-                    steps.exchange.fail(MOE_BAD_ARGUMENT, -1, MOE_EP_GATHER);
+    return moe::ep::guarded([&]() -> int32_t {
+        if (!moe::ep::fits_group(engine, call, group)) {
+            return MOE_BAD_ARGUMENT;
+        }
+        const moe::ep::Hold hold(*engine);
+        if (!hold) {
+            return MOE_EP_BUSY;
+        }
+        moe::ep::GroupCall steps(*engine, *call, *group, record);
+        const uint64_t begin = moe::wait_ticks();
+        steps.route(expand_idx);
+        engine->pool.run([&](int32_t thread, int32_t) {
+            Worker worker(*engine, steps.clock, record, thread);
+            steps.dispatch(worker, expand_idx, false);
+            engine->pool.barrier(thread);
+            if (thread == 0) {
+                steps.publish_all();
+                if (steps.receive_all(worker)) {
+                    steps.sum_counts(group_list, ep_send_count);
+                    *rows = static_cast<int64_t>(steps.received_rows());
+                    if (*rows > capacity) {
+                        steps.exchange.fail(MOE_BAD_ARGUMENT, -1, MOE_EP_GATHER);
+                    }
                 }
             }
-        }
-        engine->pool.barrier(thread);
-        if (steps.exchange.ok()) {
-            steps.gather(worker, x1, x1_scale);
-        }
+            engine->pool.barrier(thread);
+            if (steps.exchange.ok()) {
+                steps.gather(worker, x1, x1_scale);
+            }
+        });
+        moe::ep::add_total(record, steps.clock, begin);
+        return steps.exchange.finish(record);
     });
-    moe::ep::add_total(record, steps.clock, begin);
-    return steps.exchange.finish(record);
 }
 
 extern "C" int32_t moe_ep_combine(moe_ep_engine *engine, const moe_ep_call *call,
                                   const moe_ep_group *group, const void *y2,
                                   const int32_t *expand_idx, const int32_t *ep_send_count,
                                   moe_ep_record *record) {
-    if (!moe::ep::fits_group(engine, call, group)) {
-        return MOE_BAD_ARGUMENT;
-    }
-    const moe::ep::Hold hold(*engine);
-    if (!hold) {
-        return MOE_EP_BUSY;
-    }
-    moe::ep::GroupCall steps(*engine, *call, *group, record);
-    const uint64_t begin = moe::wait_ticks();
-    engine->pool.run([&](int32_t thread, int32_t) {
-        Worker worker(*engine, steps.clock, record, thread);
-        steps.send(worker, y2, ep_send_count);
-        engine->pool.barrier(thread);
-        if (thread == 0) {
-            steps.complete(worker);
+    return moe::ep::guarded([&]() -> int32_t {
+        if (!moe::ep::fits_group(engine, call, group)) {
+            return MOE_BAD_ARGUMENT;
         }
-        engine->pool.barrier(thread);
-        if (steps.exchange.ok()) {
-            steps.combine(worker, expand_idx);
+        const moe::ep::Hold hold(*engine);
+        if (!hold) {
+            return MOE_EP_BUSY;
         }
+        moe::ep::GroupCall steps(*engine, *call, *group, record);
+        const uint64_t begin = moe::wait_ticks();
+        engine->pool.run([&](int32_t thread, int32_t) {
+            Worker worker(*engine, steps.clock, record, thread);
+            steps.send(worker, y2, ep_send_count);
+            engine->pool.barrier(thread);
+            if (thread == 0) {
+                steps.complete(worker);
+            }
+            engine->pool.barrier(thread);
+            if (steps.exchange.ok()) {
+                steps.combine(worker, expand_idx);
+            }
+        });
+        moe::ep::add_total(record, steps.clock, begin);
+        return steps.exchange.finish(record);
     });
-    moe::ep::add_total(record, steps.clock, begin);
-    return steps.exchange.finish(record);
 }
 
 extern "C" int32_t moe_ep_send_rows(moe_ep_engine *engine, const moe_ep_call *call,
@@ -225,23 +238,25 @@ extern "C" int32_t moe_ep_swiglu(moe_ep_engine *engine, int64_t rows, const int6
 extern "C" int32_t moe_ep_gmm2(moe_ep_engine *engine, int64_t rows, const int64_t *group_list,
                                const int8_t *x2, const float *x2_scale, int32_t dtype, void *y2,
                                moe_ep_record *record) {
-    if (dtype != MOE_EP_BF16 && dtype != MOE_EP_FP16) {
-        return MOE_BAD_ARGUMENT;
-    }
-    std::vector<uint8_t *> targets;
-    if (engine != nullptr && rows > 0) {
-        const std::size_t row_bytes = engine->experts.routed.h * moe::ep::kElementBytes;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
-            targets.push_back(static_cast<uint8_t *>(y2) + i * row_bytes);
+    return moe::ep::guarded([&]() -> int32_t {
+        if (dtype != MOE_EP_BF16 && dtype != MOE_EP_FP16) {
+            return MOE_BAD_ARGUMENT;
         }
-    }
-    return moe::ep::for_each_group(
-        engine, rows, group_list, record,
-        [&](Worker &worker, std::size_t expert, std::size_t begin, std::size_t count) {
-            const moe::ep::ExpertShape &shape = *engine->experts[expert].shape;
-            moe::ep::multiply_second(worker, expert, count, x2 + begin * shape.m, x2_scale + begin,
-                                     dtype, targets.data() + begin);
-        });
+        std::vector<uint8_t *> targets;
+        if (engine != nullptr && rows > 0) {
+            const std::size_t row_bytes = engine->experts.routed.h * moe::ep::kElementBytes;
+            for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
+                targets.push_back(static_cast<uint8_t *>(y2) + i * row_bytes);
+            }
+        }
+        return moe::ep::for_each_group(
+            engine, rows, group_list, record,
+            [&](Worker &worker, std::size_t expert, std::size_t begin, std::size_t count) {
+                const moe::ep::ExpertShape &shape = *engine->experts[expert].shape;
+                moe::ep::multiply_second(worker, expert, count, x2 + begin * shape.m, x2_scale + begin,
+                                         dtype, targets.data() + begin);
+            });
+    });
 }
 
 extern "C" int32_t moe_ep_expert_rows(moe_ep_engine *engine, int32_t expert, int32_t dtype,
@@ -249,31 +264,33 @@ extern "C" int32_t moe_ep_expert_rows(moe_ep_engine *engine, int32_t expert, int
                                       const uint8_t *const *inputs, int64_t slot_bytes,
                                       uint8_t *const *outputs, int64_t row_bytes,
                                       moe_ep_record *record) {
-    if (engine == nullptr || expert < 0 || runs < 0 ||
-        static_cast<std::size_t>(expert) >=
-            engine->experts.local() + (engine->experts.has_shared() ? 1 : 0) ||
-        (dtype != MOE_EP_BF16 && dtype != MOE_EP_FP16)) {
-        return MOE_BAD_ARGUMENT;
-    }
-    const moe::ep::Hold hold(*engine);
-    if (!hold) {
-        return MOE_EP_BUSY;
-    }
-    const moe::ep::CallClock clock(engine->rate.ticks_per_ns());
-    const uint64_t begin = moe::wait_ticks();
-    {
-        Worker worker(*engine, clock, record, 0);
-        std::vector<moe::ep::Run> &list = worker.scratch.runs;
-        list.clear();
-        for (int32_t i = 0; i < runs; ++i) {
-            list.push_back({inputs[i], outputs[i], static_cast<std::size_t>(counts[i])});
+    return moe::ep::guarded([&]() -> int32_t {
+        if (engine == nullptr || expert < 0 || runs < 0 ||
+            static_cast<std::size_t>(expert) >=
+                engine->experts.local() + (engine->experts.has_shared() ? 1 : 0) ||
+            (dtype != MOE_EP_BF16 && dtype != MOE_EP_FP16)) {
+            return MOE_BAD_ARGUMENT;
         }
-        moe::ep::apply_expert(worker, static_cast<std::size_t>(expert), dtype, list.data(),
-                              list.size(), static_cast<std::size_t>(slot_bytes),
-                              static_cast<std::size_t>(row_bytes));
-    }
-    moe::ep::add_total(record, clock, begin);
-    return MOE_OK;
+        const moe::ep::Hold hold(*engine);
+        if (!hold) {
+            return MOE_EP_BUSY;
+        }
+        const moe::ep::CallClock clock(engine->rate.ticks_per_ns());
+        const uint64_t begin = moe::wait_ticks();
+        {
+            Worker worker(*engine, clock, record, 0);
+            std::vector<moe::ep::Run> &list = worker.scratch.runs;
+            list.clear();
+            for (int32_t i = 0; i < runs; ++i) {
+                list.push_back({inputs[i], outputs[i], static_cast<std::size_t>(counts[i])});
+            }
+            moe::ep::apply_expert(worker, static_cast<std::size_t>(expert), dtype, list.data(),
+                                  list.size(), static_cast<std::size_t>(slot_bytes),
+                                  static_cast<std::size_t>(row_bytes));
+        }
+        moe::ep::add_total(record, clock, begin);
+        return MOE_OK;
+    });
 }
 
 extern "C" int32_t moe_ep_shared(moe_ep_engine *engine, const moe_ep_call *call,

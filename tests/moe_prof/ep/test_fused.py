@@ -161,7 +161,8 @@ def test_inactive_rows_are_zeros_in_output_but_not_in_share_output():
     """The mask cuts dispatch and combine; the shared expert sees all rows."""
     made = layer(n_shared=64)
     t = tokens(made, 6)
-    masked = replace(t, x_active_mask=np.arange(6) < 2)
+    ids = np.where(np.arange(6)[:, None] < 2, t.expert_ids, 999).astype(np.int32)
+    masked = replace(t, x_active_mask=np.arange(6) < 2, expert_ids=ids)
     ((output, share, nums),) = run(made, [masked])
     ((full, full_share, _),) = run(made, [t])
     assert not output[2:].astype(np.float32).any()
