@@ -20,6 +20,7 @@ import numpy as np
 
 from moe_prof.ep import abi
 from moe_prof.ep.arrays import CallArrays, ExpertArrays, GroupView
+from moe_prof.ep.blocks import Blocks
 from moe_prof.ep.core import (
     BF16,
     FP16,
@@ -83,6 +84,7 @@ class Engine:
     ) -> None:
         self.core = library() if core is None else core
         self._engine = Handle()
+        self._blocks = Blocks()
         self.h, self.n = experts[0].gmm1.shape
         self.n_shared = 0 if shared is None else shared.gmm1.shape[1]
         self.local_experts = len(experts)
@@ -142,11 +144,11 @@ class Engine:
         Raises:
             PeerError, UsageError, InputError: see ``check``.
         """
-        x1 = np.empty((capacity, self.h), np.int8)
-        x1_scale = np.empty(capacity, np.float32)
-        expand_idx = np.empty(call.expert_ids.shape, np.int32)
-        ep_send_count = np.empty((self.local_experts, len(view.bases)), np.int32)
-        group_list = np.empty(self.local_experts, np.int64)
+        x1 = self._blocks.empty((capacity, self.h), np.int8)
+        x1_scale = self._blocks.empty((capacity,), np.float32)
+        expand_idx = self._blocks.empty(call.expert_ids.shape, np.int32)
+        ep_send_count = self._blocks.empty((self.local_experts, len(view.bases)), np.int32)
+        group_list = self._blocks.empty((self.local_experts,), np.int64)
         rows = c_int64()
         status = self.core.moe_ep_dispatch(
             self._engine, byref(call.raw()), byref(view.raw(epoch, setup)), capacity, at(x1),
@@ -189,7 +191,7 @@ class Engine:
     def gmm1(self, x1: Array, group_list: Array | None, record: Record) -> Array:
         """x1 (R, h) int8 to C (R, n) int32; ``group_list`` None: all rows of the shared expert."""
         n = self.n if group_list is not None else self.n_shared
-        c1 = np.empty((len(x1), n), np.int32)
+        c1 = self._blocks.empty((len(x1), n), np.int32)
         status = self.core.moe_ep_gmm1(
             self._engine,
             len(x1),
@@ -205,8 +207,8 @@ class Engine:
         self, c1: Array, x1_scale: Array, group_list: Array | None, record: Record
     ) -> tuple[Array, Array]:
         """C (R, n) to x2 (R, m) int8 and x2_scale (R)."""
-        x2 = np.empty((len(c1), c1.shape[1] // 2), np.int8)
-        x2_scale = np.empty(len(c1), np.float32)
+        x2 = self._blocks.empty((len(c1), c1.shape[1] // 2), np.int8)
+        x2_scale = self._blocks.empty((len(c1),), np.float32)
         status = self.core.moe_ep_swiglu(
             self._engine, len(c1), at(group_list), at(c1), at(x1_scale), at(x2),
             at(x2_scale), byref(record.raw),
@@ -219,7 +221,7 @@ class Engine:
         record: Record,
     ) -> Array:  # fmt: skip
         """x2 (R, m) to rows (R, h) of ``dtype``."""
-        y2 = np.empty((len(x2), self.h), dtype)
+        y2 = self._blocks.empty((len(x2), self.h), dtype)
         status = self.core.moe_ep_gmm2(
             self._engine, len(x2), at(group_list), at(x2), at(x2_scale), dtype_code(dtype),
             at(y2), byref(record.raw),
