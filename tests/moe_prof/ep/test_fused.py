@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from moe_prof.ep import native, oracle
 from moe_prof.ep.group import Options
@@ -210,3 +212,38 @@ def test_back_to_back_calls_on_one_group():
     results = run(made, parts, calls=50)
     for got, wanted in zip(gathered(results), gathered(run(made, parts)), strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    ranks=st.sampled_from([1, 2, 3]), local=st.sampled_from([1, 2, 3]),
+    sizes=st.tuples(st.sampled_from([512, 513, 777]), st.integers(1, 90), st.integers(0, 70)),
+    bs=st.lists(st.sampled_from([0, 1, 2, 9, 17, 40]), min_size=3, max_size=3),
+    options=st.sampled_from(OPTIONS), seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_any_sizes(*, ranks, local, sizes, bs, options, seed):
+    """Random shapes, skips, masks and types: the oracle's result, the same bits in every way."""
+    rng = np.random.default_rng(seed)
+    (h, m, m_shared), experts = sizes, ranks * local
+    dtype = BF16 if rng.random() < 0.5 else FP16
+    made = layer(
+        seed, h=h, n=2 * m, experts=experts, n_shared=2 * m_shared, smooth=rng.random() < 0.5
+    )
+    k = int(rng.integers(0, min(experts, 6) + 1))
+    parts = [
+        tokens(
+            made, rows, seed=seed + rank, k=k, dtype=dtype, skip=0.2,
+            masked=rows // 2 if rng.random() < 0.3 else None,
+        )
+        for rank, rows in enumerate(bs[:ranks])
+    ]  # fmt: skip
+    same = {"max_bs": 40, "global_bs": 40 * ranks}
+    results = run(made, parts, **same)
+    assert_right(made, parts, results)
+    threads = int(rng.integers(1, 4))
+    for again in (
+        run(made, parts, options=options, threads=threads, **same),
+        run(made, parts, way="small", threads=threads, as_list=True, **same),
+    ):
+        for got, wanted in zip(gathered(again), gathered(results), strict=True):
+            np.testing.assert_array_equal(got, wanted)
