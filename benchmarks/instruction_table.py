@@ -74,8 +74,8 @@ class Multiplier:
 
 
 MULTIPLIERS = (
-    # Two nibbles: two instructions for 32 exact products.
-    Multiplier("avx2", ("-march=x86-64-v3",), "qs8_gemm_?x*.cpp", "vpmaddubsw", 16, 2, "znver3"),
+    # vpmaddwd adds its pairs on the same ports: two instructions for 32 exact products.
+    Multiplier("avx2", ("-march=x86-64-v3",), "qs8_gemm_?x*.cpp", "vpmaddubsw", 32, 1, "znver3"),
     Multiplier(
         "avx_vnni", ("-march=x86-64-v3", "-mavxvnni"), "qu8s8_gemm_?x*.cpp", "vpdpbusd", 32, 2,
         "alderlake",

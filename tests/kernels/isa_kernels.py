@@ -22,11 +22,13 @@ class IsaKernels:
         gemms: names of the product's kernels, each with the most rows it is for.
         names: of the other kernels whose names differ between paths.
         step: rows are padded to a multiple of it.
-        parts: 1 for a row of bytes; 2 for one of nibbles, first all high ones, then all low ones.
+        signs_apart: a row is a sum (`head` bytes), then four sizes and four signs in turn; else bytes.
+        head: bytes in front of a row's values.
         offset: what is added to a quantized value.
         correction: bytes in front of a panel's weights.
         instructions: one of which must be in each tile.
         odd_lines: a row has an odd number of cache lines.
+        near: the kernel for one row of weights near the core, where the path has one.
         least_tile_rows: from so many rows on products need the thread's tiles set; 0: never.
     """
 
@@ -38,10 +40,12 @@ class IsaKernels:
     gemms: tuple[tuple[int, str], ...]
     names: dict[str, str]
     step: int
-    parts: int
+    signs_apart: bool
+    head: int
     offset: int
     correction: int
     instructions: frozenset[str]
+    near: str = ""
     odd_lines: bool = False
     least_tile_rows: int = 0
 
@@ -66,11 +70,11 @@ class IsaKernels:
 
 PATHS = (
     IsaKernels(
-        "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 3, ((3, "qs8_gemm_{}x16c4"),),
+        "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 5, ((5, "qs8_gemm_{}x16c4"),),
         {"pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
          "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
          "pack_candidates": "qs16_pack_16c2"},
-        32, 2, 128, 64, frozenset({"vpmaddubsw"}),
+        32, True, 32, 0, 0, frozenset({"vpmaddubsw"}), "qs8_gemm_near_1x16c4",
     ),
     IsaKernels(
         "avx_vnni", ("-march=x86-64-v3", "-mavxvnni"), ("avx_vnni", "avx2"), 16, 6,
@@ -78,7 +82,7 @@ PATHS = (
         {"pack": "qs8_pack_16c4", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
          "pack_candidates": "qs16_pack_16c2"},
-        32, 1, 128, 64, frozenset({"vpdpbusd"}),
+        32, False, 0, 128, 64, frozenset({"vpdpbusd"}),
     ),
     IsaKernels(
         "avx512_vnni", ("-march=x86-64-v4", "-mavx512vnni"), ("avx512_vnni", "avx2"), 32, 8,
@@ -86,7 +90,7 @@ PATHS = (
         {"pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
          "pack_candidates": "qs16_pack_32c2"},
-        64, 1, 128, 128, frozenset({"vpdpbusd"}),
+        64, False, 0, 128, 128, frozenset({"vpdpbusd"}),
     ),
     IsaKernels(
         "amx_int8", ("-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8"),
@@ -95,6 +99,6 @@ PATHS = (
         {"pack": "qs8_pack_32c64", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
          "pack_candidates": "qs16_pack_32c2"},
-        64, 1, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}), True, 3,
+        64, False, 0, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}), "", True, 3,
     ),
 )  # fmt: skip

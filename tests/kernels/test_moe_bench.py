@@ -341,6 +341,16 @@ def test_json_of_a_verified_run_is_complete():
     assert (answer["correct"], answer["rel_rmse"], answer["worst_token"]) == (True, 0, -1)
 
 
+@pytest.mark.parametrize(("variant", "path"), [("dispatched", "one_token"), ("scalar", "")])
+def test_json_names_the_way_of_the_dispatched_variant(variant, path):
+    """One small token on one thread needs no team; variants with one way name none."""
+    if variant not in kernels.variants():
+        pytest.skip(f"{variant} does not run on this machine")
+    done = run("1", "33", "31", "5", "2", "1", "--json", "--benchmark", "--variant", variant,
+               "--threads", "1")  # fmt: skip
+    assert json.loads(done.stdout)["path"] == path
+
+
 @pytest.mark.slow
 def test_gprof_driver_writes_a_profile(tmp_path):
     """The driver of the gprof build leaves gmon.out where it runs."""

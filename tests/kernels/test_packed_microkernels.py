@@ -51,13 +51,13 @@ class Kernels:
         """The kernel of a role that has another name on every path."""
         return self[self.path.names[role]]
 
-    def multiply(self, k, rows, panel, acc):
+    def multiply(self, k, rows, panel, acc, *, near=False):
         """acc: (m, >= nr) int32 = the products of m rows of bytes with a panel."""
         m = len(rows)
         tiles = 0 < self.path.least_tile_rows <= m
         if tiles:
             self["configure_tiles"](size(m))
-        kernel = self[self.path.gemm(m)]
+        kernel = self[self.path.near if near else self.path.gemm(m)]
         kernel(size(k), pointers([*rows]), pointer(panel), pointer(acc), size(acc.shape[-1]))
         if tiles:
             self["release_tiles"]()
@@ -126,21 +126,27 @@ def packed_panel(lib, weights):
 
 def quantized_row(lib, values):
     """values: (K,) f32; the row's bytes and the scale."""
-    row = aligned(lib.path.parts * padded(lib, values.size))
+    row = aligned(row_bytes(lib, values.size))
     largest = ctypes.c_float(np.abs(values).max())
     scale = lib.of("quantize")(size(values.size), pointer(values), largest, pointer(row))
     return row, scale
 
 
-def padded(lib, n):
-    """Bytes of one part of a row of n values."""
-    return -(-n // lib.path.step) * lib.path.step
+def row_bytes(lib, n):
+    """Bytes of a row of n values."""
+    padded = -(-n // lib.path.step) * lib.path.step
+    return lib.path.head + (2 if lib.path.signs_apart else 1) * padded
 
 
 def values_of(lib, row):
     """The quantized values in a row's bytes, the padding included."""
-    parts = row.reshape(lib.path.parts, -1).astype(np.int16)
-    return (parts[0] if len(parts) == 1 else 16 * parts[0] + parts[1]) - lib.path.offset
+    values = row[lib.path.head :].astype(np.int16)
+    if lib.path.signs_apart:
+        sizes, signs = values.reshape(-1, 2, 4).transpose(1, 0, 2).reshape(2, -1)
+        assert set(signs) <= {0, 255}
+        assert row[:4].view(np.int32) == sizes[signs != 0].sum()
+        values = np.where(signs != 0, -sizes, sizes)
+    return values - lib.path.offset
 
 
 def row_of(lib, q):
@@ -186,6 +192,19 @@ def test_product_is_exact_for_the_whole_int8_range(lib, k):
         q = random_rows(rng, m, k)
         expected = q.astype(np.int64) @ weights.T.astype(np.int64)
         np.testing.assert_array_equal(product(lib, weights, q), expected)
+
+
+@pytest.mark.parametrize("k", [1, 4, 31, 100])
+def test_product_of_near_weights_is_exact(lib, k):
+    """One row by the kernel for weights that a cache holds."""
+    if not lib.path.near:
+        pytest.skip(f"{lib.path.isa} has one kernel for all weights")
+    rng = np.random.default_rng(k)
+    weights = rng.integers(-128, 128, (lib.path.nr, k)).astype(np.int8)
+    q = random_rows(rng, 1, k)
+    acc = np.full((1, lib.path.nr), 77, dtype=np.int32)
+    lib.multiply(k, [row_of(lib, q[0])], packed_panel(lib, weights), acc, near=True)
+    np.testing.assert_array_equal(acc, q.astype(np.int64) @ weights.T.astype(np.int64))
 
 
 @pytest.mark.parametrize("weight", [-128, -127, -1, 0, 1, 127])
@@ -278,7 +297,7 @@ def test_vanishing_row_has_scale_zero(lib, largest):
 def test_overflowed_row_stays_within_127(lib):
     """Infinite and NaN values of an overflowed h never become -128, which the kernels exclude."""
     values = np.array([np.inf, -np.inf, np.nan, 1.0], dtype=np.float32)
-    row = aligned(lib.path.parts * padded(lib, 4))
+    row = aligned(row_bytes(lib, 4))
     lib.of("quantize")(size(4), pointer(values), ctypes.c_float(np.inf), pointer(row))
     assert values_of(lib, row)[:4].min() >= -127
 

@@ -51,7 +51,7 @@ public:
     PlanHandle &operator=(const PlanHandle &) = delete;
 
     const moe_info &info() const { return info_; }
-    moe_plan *get() { return plan_; }
+    moe_plan *get() const { return plan_; }
 
     void forward(const Layer &layer, float *y, int64_t n) {
         check(moe_plan_forward(plan_, layer.tokens(), y, n), "forward");
@@ -144,14 +144,16 @@ Timing run_baseline(const Layer &layer, float *y, Options options) {
     return time_forwards(plan, layer, y, options);
 }
 
-void print_json(const Options &o, const moe_info &info, const Timing &timing, uint64_t checksum,
+void print_json(const Options &o, const PlanHandle &plan, const Timing &timing, uint64_t checksum,
                 const Timing *baseline, const Difference *difference) {
-    std::printf("{\"variant\": \"%s\", \"isa\": \"%s\", \"microkernel\": \"%s\", \"note\": \"%s\", "
+    const moe_info &info = plan.info();
+    std::printf("{\"variant\": \"%s\", \"isa\": \"%s\", \"path\": \"%s\", "
+                "\"microkernel\": \"%s\", \"note\": \"%s\", "
                 "\"threads\": %d, \"shape\": [%d, %d, %d, %d, %d], \"seed\": %" PRIu64
                 ", \"iterations\": %" PRId64 ", \"total_ns\": %.0f, \"ns_per_forward\": %.3f, "
                 "\"checksum\": \"%016" PRIx64 "\"",
-                info.variant, info.isa, info.microkernel, info.note, info.threads, o.num_tokens,
-                o.d_model, o.d_ff, o.num_experts, o.top_k, o.seed, timing.iterations,
+                info.variant, info.isa, moe_plan_path(plan.get(), o.num_tokens), info.microkernel,
+                info.note, info.threads, o.num_tokens, o.d_model, o.d_ff, o.num_experts, o.top_k, o.seed, timing.iterations,
                 timing.seconds * 1e9,
                 timing.seconds * 1e9 / static_cast<double>(timing.iterations), checksum);
     if (baseline != nullptr) {
@@ -246,7 +248,7 @@ int run(int argc, char **argv) {
     }
     const Timing *base = options.benchmark ? nullptr : &baseline;
     if (options.json) {
-        print_json(options, plan.info(), timing, digest(y.data(), size), base, &difference);
+        print_json(options, plan, timing, digest(y.data(), size), base, &difference);
     } else {
         print_text(timing, base, &difference);
     }

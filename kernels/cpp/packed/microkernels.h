@@ -48,6 +48,9 @@ typedef struct moe_microkernels {
     void (*pack_panel)(size_t k, const int8_t *const *channels, void *panel);
     moe_gemm_fn gemm[MOE_MAX_MR]; // gemm[m - 1] computes exactly m rows, 1 <= m <= mr
 
+    // gemm[0] for weights that the caches near the core hold; NULL: gemm[0] serves them as well.
+    moe_gemm_fn gemm_near;
+
     // From so many rows on, gemm computes in tile registers, which each thread has to set for the
     // number of rows before the first product of such a number, and to release at the end of its part
     // of a forward; their rows lie row_bytes(kc) apart. 0: a path without; the functions are NULL
@@ -91,6 +94,11 @@ typedef struct moe_microkernels {
     // this table's own.
     const struct moe_microkernels *down;
 } moe_microkernels;
+
+// The kernel for one row; near: whether the weights are in a cache near the core.
+static inline moe_gemm_fn moe_gemm_of_one(const moe_microkernels *mk, int near) {
+    return near && mk->gemm_near != NULL ? mk->gemm_near : mk->gemm[0];
+}
 
 static inline const moe_microkernels *moe_down_kernels(const moe_microkernels *mk) {
     return mk->down == NULL ? mk : mk->down;

@@ -13,6 +13,15 @@ namespace {
 // Up to this many router weights every thread computes all of them (2 us): cheaper than a barrier.
 constexpr int64_t kOwnRouterWeights = 64 * 1024;
 
+// Layers whose experts take no more are multiplied as ones that L2 holds. Measured on AMD Zen 4 (1 MiB
+// of L2, avx2): 1.7 MB with another token each time 506 us against 528, 3.3 MB 1018 / 1004.
+constexpr std::size_t kNearBytes = std::size_t{2} << 20;
+
+bool lies_near(const moe_weights &w, const PackedWeights &packed) {
+    const std::size_t experts = static_cast<std::size_t>(w.num_experts + w.has_shared);
+    return experts * packed.shape.expert_bytes <= kNearBytes;
+}
+
 std::size_t line_of_floats(std::size_t n) { return (n + 15) / 16 * 16; }
 
 } // namespace
@@ -60,6 +69,8 @@ struct SingleToken::Lane {
 SingleToken::SingleToken(const Layer &layer, ThreadPool &pool, PanelShare panel_share)
     : mk_(layer.mk), w_(layer.w), packed_(layer.packed), table_(layer.table), pool_(pool),
       timers_(layer.timers), panel_share_(panel_share),
+      gate_up_one_(moe_gemm_of_one(&mk_, lies_near(w_, packed_))),
+      down_one_(moe_gemm_of_one(moe_down_kernels(&mk_), lies_near(w_, packed_))),
       slots_(static_cast<std::size_t>(w_.top_k + w_.has_shared)),
       largest_stride_(line_of_floats(slots_)), z_(packed_.router_panels() * mk_.router_nr),
       h_(slots_ * packed_.shape.h_padded),
@@ -162,8 +173,8 @@ void SingleToken::gate_up_of(Lane &lane, int32_t thread, std::size_t slot, std::
     const void *row = lane.x_row.data();
     timers_.enter(thread, MOE_PHASE_GATE_UP);
     for (std::size_t p = first; p < last; ++p) {
-        mk_.gemm[0](shape.d_model, &row, packed_.gate_up_panel(expert, p),
-                    lane.acc.data() + (p - first) * mk_.nr, mk_.nr);
+        gate_up_one_(shape.d_model, &row, packed_.gate_up_panel(expert, p),
+                     lane.acc.data() + (p - first) * mk_.nr, mk_.nr);
     }
     timers_.enter(thread, MOE_PHASE_ACTIVATION);
     largest_[static_cast<std::size_t>(thread) * largest_stride_ + slot] =
@@ -199,7 +210,6 @@ void SingleToken::down(Lane &lane, int32_t thread, int32_t team, const float *x,
     const std::size_t channel = first * mk_.nr;
     const float **parts = lane.parts.data();
     timers_.enter(thread, MOE_PHASE_DOWN);
-    const moe_microkernels &products = *moe_down_kernels(&mk_);
     for (std::size_t slot = 0; slot < slots_; ++slot) {
         if (slot == slots_ / 2) {
             pool_.expect_arrival(thread);
@@ -207,8 +217,8 @@ void SingleToken::down(Lane &lane, int32_t thread, int32_t team, const float *x,
         const std::size_t expert = expert_at(lane, slot);
         const void *row = lane.h_row.data() + slot * lane.h_row_bytes;
         for (std::size_t p = first; p < last; ++p) {
-            products.gemm[0](shape.d_ff, &row, packed_.down_panel(expert, p),
-                        lane.acc.data() + (p - first) * mk_.nr, mk_.nr);
+            down_one_(shape.d_ff, &row, packed_.down_panel(expert, p),
+                      lane.acc.data() + (p - first) * mk_.nr, mk_.nr);
         }
         float *part = lane.part.data() + slot * shape.d_padded;
         mk_.dequantize(1, (last - first) * mk_.nr, lane.acc.data(), 0,

@@ -23,6 +23,7 @@ namespace {
 
 // Independent chains: at least latency (5) x instructions per cycle (2), within 16 or 32 registers.
 constexpr int kChains = 12;
+constexpr int kByteChains = 4; // in one asm statement
 
 // CPUID leaf 7: (subleaf, register, bit). Source: Intel SDM volume 2A, CPUID.
 struct Feature {
@@ -82,21 +83,26 @@ __attribute__((target("avx2"))) void int8_avx2_words(const unsigned char *, int6
     }
 }
 
-// |w| as unsigned and the activation with w's sign: 2 * 128 * 127 fits into int16, so it is exact.
+// The sequence of packed/avx2/qs8_gemm_tile__avx2.h, four of a kind together: the weights' bits flipped
+// where the activation is negative, its size as unsigned. 2 * 127 * 128 fits into int16.
 __attribute__((target("avx2"))) void int8_avx2_bytes(const unsigned char *, int64_t,
                                                      int64_t rounds) {
-    constexpr int kByteChains = 8;
     __m256i sums[kByteChains] = {};
-    const __m256i a = _mm256_set1_epi8(-3), w = _mm256_set1_epi8(-128), size = w;
-    const __m256i ones = _mm256_set1_epi16(1);
+    const __m256i size = _mm256_set1_epi8(127), flip = _mm256_set1_epi8(-1);
+    const __m256i w = _mm256_set1_epi8(-128), ones = _mm256_set1_epi16(1);
     for (int64_t round = 0; round < rounds; ++round) {
-        for (__m256i &sum : sums) {
-            __m256i products;
-            asm volatile("vpsignb %3, %2, %1\n\tvpmaddubsw %1, %4, %1\n\t"
-                         "vpmaddwd %5, %1, %1\n\tvpaddd %1, %0, %0"
-                         : "+x"(sum), "=&x"(products)
-                         : "x"(a), "x"(w), "x"(size), "x"(ones));
-        }
+        __m256i p0, p1, p2, p3;
+        asm volatile("vpxor %8, %9, %4\n\tvpxor %8, %9, %5\n\t"
+                     "vpxor %8, %9, %6\n\tvpxor %8, %9, %7\n\t"
+                     "vpmaddubsw %4, %10, %4\n\tvpmaddubsw %5, %10, %5\n\t"
+                     "vpmaddubsw %6, %10, %6\n\tvpmaddubsw %7, %10, %7\n\t"
+                     "vpmaddwd %11, %4, %4\n\tvpmaddwd %11, %5, %5\n\t"
+                     "vpmaddwd %11, %6, %6\n\tvpmaddwd %11, %7, %7\n\t"
+                     "vpaddd %4, %0, %0\n\tvpaddd %5, %1, %1\n\t"
+                     "vpaddd %6, %2, %2\n\tvpaddd %7, %3, %3"
+                     : "+x"(sums[0]), "+x"(sums[1]), "+x"(sums[2]), "+x"(sums[3]), "=&x"(p0),
+                       "=&x"(p1), "=&x"(p2), "=&x"(p3)
+                     : "x"(w), "x"(flip), "x"(size), "x"(ones));
     }
 }
 
@@ -236,7 +242,7 @@ void int8_amx(const unsigned char *, int64_t, int64_t rounds) {
 
 const Probe kProbes[] = {
     {"int8_avx2_words", Unit::kInt8Macs, kChains * 16, has_avx2, int8_avx2_words},
-    {"int8_avx2_bytes", Unit::kInt8Macs, 8 * 32, has_avx2, int8_avx2_bytes},
+    {"int8_avx2_bytes", Unit::kInt8Macs, kByteChains * 32, has_avx2, int8_avx2_bytes},
     {"int8_avx512_vnni", Unit::kInt8Macs, kChains * 64, has_avx512_vnni, int8_avx512_vnni},
     {"fp32_avx2", Unit::kFp32Macs, kChains * 8, has_avx2, fp32_avx2},
     {"fp32_avx512", Unit::kFp32Macs, kChains * 16, has_avx512, fp32_avx512},

@@ -18,10 +18,9 @@ extern "C" float moe_f32_qs8_quantize__avx2(size_t n, const float *v, float larg
     MOE_REQUIRE(n > 0);
     const bool vanishes = largest < 0x1p-100f;
     const __m256 factor = _mm256_set1_ps(vanishes ? 0.0f : 127.0f / largest);
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i low_nibbles = _mm256_set1_epi8(15);
-    uint8_t *hi = (uint8_t *)row;
-    uint8_t *lo = hi + moe_row_part(n);
+    const __m256i zero = _mm256_setzero_si256();
+    uint8_t *pairs = (uint8_t *)row + MOE_ROW_HEAD_BYTES;
+    __m256i below = zero;
     for (size_t i = 0; i < n; i += 32) {
         const size_t left = n - i;
         const __m256i a = to_int32(v + i, left, factor);
@@ -30,12 +29,20 @@ extern "C" float moe_f32_qs8_quantize__avx2(size_t n, const float *v, float larg
         const __m256i d = to_int32(v + i + 24, left > 24 ? left - 24 : 0, factor);
         const __m256i ab = _mm256_packs_epi32(a, b);
         const __m256i cd = _mm256_packs_epi32(c, d);
-        const __m256i bytes =
-            _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
-        const __m256i offset = _mm256_xor_si256(bytes, _mm256_set1_epi8(-128));
-        _mm256_storeu_si256((__m256i *)(hi + i),
-                            _mm256_and_si256(_mm256_srli_epi16(offset, 4), low_nibbles));
-        _mm256_storeu_si256((__m256i *)(lo + i), _mm256_and_si256(offset, low_nibbles));
+        // Fours of k in the order 0 2 4 6 1 3 5 7, which the permutations undo.
+        const __m256i q = _mm256_packs_epi16(ab, cd);
+        const __m256i size = _mm256_abs_epi8(q);
+        const __m256i flip = _mm256_cmpgt_epi8(zero, q);
+        below = _mm256_add_epi64(below, _mm256_sad_epu8(_mm256_and_si256(size, flip), zero));
+        const __m256i first = _mm256_unpacklo_epi32(size, flip);
+        const __m256i second = _mm256_unpackhi_epi32(size, flip);
+        _mm256_storeu_si256((__m256i *)(pairs + 2 * i), _mm256_permute4x64_epi64(first, 0xd8));
+        _mm256_storeu_si256((__m256i *)(pairs + 2 * i + 32),
+                            _mm256_permute4x64_epi64(second, 0xd8));
     }
+    __m128i sum = _mm_add_epi64(_mm256_castsi256_si128(below), _mm256_extracti128_si256(below, 1));
+    sum = _mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum));
+    const int32_t total = _mm_cvtsi128_si32(sum);
+    __builtin_memcpy(row, &total, sizeof total);
     return vanishes ? 0.0f : largest / 127.0f;
 }

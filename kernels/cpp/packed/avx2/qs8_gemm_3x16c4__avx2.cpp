@@ -3,5 +3,5 @@
 
 extern "C" void moe_qs8_gemm_3x16c4__avx2(size_t kc, const void *const *rows, const void *panel,
                                           int32_t *acc, size_t acc_stride) {
-    gemm_tile<3>(kc, rows, panel, acc, acc_stride);
+    gemm_tile<3, kNextPanelBytes>(kc, rows, panel, acc, acc_stride);
 }

@@ -1,10 +1,15 @@
-// int8 product, several rows x 16 channels, k in fours: the body shared by the tiles of 2 and 3
-// rows.
+// int8 product, MR rows x 16 channels, k in fours: the body shared by all tiles.
 //
-// The arithmetic is that of qs8_gemm_1x16c4__avx2.cpp: activations as two nibbles, exact for every
-// int8 weight. It takes 4.5 vector operations for 32 products, 2.25 of them multiplications. Moving
-// the weights' signs to the activations (|w| times vpsignb(q, w), 4 operations, but with vpsignb
-// three that have two ports only) reached 69 GMAC/s where this reaches 87 (AMD Zen 4, 3.7 GHz).
+// Exact without widening the weights: q w = |q| (w ^ m) + |q| (m & 1), where m is -1 for a negative q
+// and 0 for another, since w ^ -1 = -w - 1. |q| <= 127 is the unsigned side of vpmaddubsw and w ^ m
+// in -128..127 the signed one; a pair of products is at most 2 * 127 * 128 = 32512 < 2^15, so it does
+// not saturate. The row brings sum over q < 0 of |q|, which the sums start from. They fit int32 for
+// k <= 131072 (127 * 128 * k < 2^31).
+//
+// Four vector operations for 32 products, two of them multiplications, in an order that matters: two
+// of a kind together reach 3.6 of four operations a cycle, one by one 3.3 (AMD Zen 4). Activations as
+// two nibbles take 4.5 operations, 2.25 of them multiplications, and vpsignb on the weights is a third
+// one for the multipliers' ports.
 #pragma once
 
 #include "rows__avx2.h"
@@ -15,87 +20,87 @@
 namespace {
 
 // Far enough to reach into the next panel, which is the next expert's at the end of one.
-const size_t kPrefetchBytes = 4096;
-const size_t kStepsInInt16 = 8; // as in qs8_gemm_1x16c4__avx2.cpp
+const size_t kNextPanelBytes = 4096;
 
-template <int MR> struct Nibbles {
-    const uint8_t *hi[MR];
-    size_t lo; // offset from hi
-};
+// sum += the products of four k of a row with 16 channels. Weights come from registers when other
+// rows want them too, else from memory.
+#define MOE_PRODUCTS                                                                               \
+    "vpxor %[w0], %[flip], %[product]\n\t"                                                         \
+    "vpxor %[w1], %[flip], %[flip]\n\t"                                                            \
+    "vpmaddubsw %[product], %[size], %[product]\n\t"                                               \
+    "vpmaddubsw %[flip], %[size], %[flip]\n\t"                                                     \
+    "vpmaddwd %[ones], %[product], %[product]\n\t"                                                 \
+    "vpmaddwd %[ones], %[flip], %[flip]\n\t"                                                       \
+    "vpaddd %[product], %[sum0], %[sum0]\n\t"                                                      \
+    "vpaddd %[flip], %[sum1], %[sum1]"
 
-// One step of four k: 64 bytes of weights against four bytes of hi and of lo of each row.
+MOE_INLINE void add_products(const uint8_t *row, const __m256i *w, __m256i ones,
+                             __m256i (&sum)[2]) {
+    __m256i size = broadcast_i8x4(row), flip = broadcast_i8x4(row + MOE_KR), product;
+    __asm__(MOE_PRODUCTS
+            : [sum0] "+x"(sum[0]), [sum1] "+x"(sum[1]), [flip] "+x"(flip), [product] "=&x"(product)
+            : [size] "x"(size), [w0] "m"(w[0]), [w1] "m"(w[1]), [ones] "x"(ones));
+}
+
+MOE_INLINE void add_products(const uint8_t *row, __m256i w0, __m256i w1, __m256i ones,
+                             __m256i (&sum)[2]) {
+    __m256i size = broadcast_i8x4(row), flip = broadcast_i8x4(row + MOE_KR), product;
+    __asm__(MOE_PRODUCTS
+            : [sum0] "+x"(sum[0]), [sum1] "+x"(sum[1]), [flip] "+x"(flip), [product] "=&x"(product)
+            : [size] "x"(size), [w0] "x"(w0), [w1] "x"(w1), [ones] "x"(ones));
+}
+#undef MOE_PRODUCTS
+
+// Four k of all rows; at: bytes from the rows' start.
 template <int MR>
-MOE_INLINE void step(const Nibbles<MR> &rows, size_t k, const int8_t *w, __m256i (&hi)[MR][2],
-                     __m256i (&lo)[MR][2]) {
+MOE_INLINE void step(const uint8_t *const (&rows)[MR], size_t at, const int8_t *w, __m256i ones,
+                     __m256i (&sum)[MR][2]) {
+    if (MR == 1) {
+        add_products(rows[0] + at, (const __m256i *)w, ones, sum[0]);
+        return;
+    }
     __m256i w0 = load_i8x32(w);
     __m256i w1 = load_i8x32(w + 32);
     MOE_PIN(w0);
     MOE_PIN(w1);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int m = 0; m < MR; ++m) {
-        const __m256i vhi = broadcast_i8x4(rows.hi[m] + k);
-        const __m256i vlo = broadcast_i8x4(rows.hi[m] + rows.lo + k);
-        hi[m][0] = _mm256_add_epi16(hi[m][0], _mm256_maddubs_epi16(vhi, w0));
-        MOE_PIN(hi[m][0]);
-        hi[m][1] = _mm256_add_epi16(hi[m][1], _mm256_maddubs_epi16(vhi, w1));
-        MOE_PIN(hi[m][1]);
-        lo[m][0] = _mm256_add_epi16(lo[m][0], _mm256_maddubs_epi16(vlo, w0));
-        MOE_PIN(lo[m][0]);
-        lo[m][1] = _mm256_add_epi16(lo[m][1], _mm256_maddubs_epi16(vlo, w1));
-        MOE_PIN(lo[m][1]);
+        add_products(rows[m] + at, w0, w1, ones, sum[m]);
     }
 }
 
-template <int MR>
+// AHEAD: bytes from the weights at hand to those that are prefetched, 0: none.
+template <int MR, size_t AHEAD>
 MOE_INLINE void gemm_tile(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                           size_t acc_stride) {
-    static_assert(MR >= 1 && MR <= 3, "more rows do not fit sixteen registers");
+    static_assert(MR >= 1 && MR <= 5, "more rows do not fit sixteen registers");
     MOE_REQUIRE(kc > 0);
-    MOE_REQUIRE(acc_stride >= MOE_NR);
+    MOE_REQUIRE(MR == 1 || acc_stride >= MOE_NR);
     MOE_REQUIRE((uintptr_t)panel % 64 == 0);
-    const int8_t *w = (const int8_t *)panel + MOE_CORRECTION_BYTES;
-    const __m256i ones = _mm256_set1_epi16(1);
-    const __m256i sixteens = _mm256_set1_epi16(16);
-    Nibbles<MR> nibbles;
-    nibbles.lo = moe_row_part(kc);
+    const int8_t *w = (const int8_t *)panel;
+    __m256i ones = _mm256_set1_epi16(1);
+    MOE_PIN(ones);
+    const uint8_t *pairs[MR];
     __m256i sum[MR][2];
-#pragma GCC unroll 4
-    for (int m = 0; m < MR; ++m) {
-        nibbles.hi[m] = (const uint8_t *)rows[m];
-        sum[m][0] = load_i8x32(panel);
-        sum[m][1] = load_i8x32((const int8_t *)panel + 32);
-    }
-    const size_t end = moe_round_up(kc, MOE_KR);
-    for (size_t k = 0; k < end;) {
-        __m256i hi[MR][2], lo[MR][2];
-#pragma GCC unroll 4
-        for (int m = 0; m < MR; ++m) {
-            hi[m][0] = hi[m][1] = lo[m][0] = lo[m][1] = _mm256_setzero_si256();
-        }
-        if (end - k >= kStepsInInt16 * MOE_KR) {
 #pragma GCC unroll 8
-            for (size_t s = 0; s < kStepsInInt16; ++s) {
-                _mm_prefetch((const char *)w + 64 * s + kPrefetchBytes, _MM_HINT_T0);
-                step<MR>(nibbles, k + s * MOE_KR, w + 64 * s, hi, lo);
-            }
-            k += kStepsInInt16 * MOE_KR;
-            w += kStepsInInt16 * 64;
-        } else {
-            for (; k < end; k += MOE_KR, w += 64) {
-                step<MR>(nibbles, k, w, hi, lo);
-            }
-        }
-#pragma GCC unroll 4
-        for (int m = 0; m < MR; ++m) {
-#pragma GCC unroll 2
-            for (int half = 0; half < 2; ++half) {
-                const __m256i high = _mm256_madd_epi16(hi[m][half], sixteens);
-                const __m256i low = _mm256_madd_epi16(lo[m][half], ones);
-                sum[m][half] = _mm256_add_epi32(sum[m][half], _mm256_add_epi32(high, low));
-            }
-        }
+    for (int m = 0; m < MR; ++m) {
+        sum[m][0] = sum[m][1] = broadcast_i8x4(rows[m]);
+        pairs[m] = (const uint8_t *)rows[m] + MOE_ROW_HEAD_BYTES;
     }
-#pragma GCC unroll 4
+    const size_t steps = moe_round_up(kc, MOE_KR) / MOE_KR;
+    size_t at = 0;
+    for (size_t k = 0; k < steps / 2; ++k, at += 4 * MOE_KR, w += 128) {
+        if (AHEAD != 0) {
+            _mm_prefetch((const char *)w + AHEAD, _MM_HINT_T0);
+            _mm_prefetch((const char *)w + AHEAD + 64, _MM_HINT_T0);
+        }
+        step<MR>(pairs, at, w, ones, sum);
+        step<MR>(pairs, at + 2 * MOE_KR, w + 64, ones, sum);
+    }
+    if (steps % 2 != 0) {
+        step<MR>(pairs, at, w, ones, sum);
+    }
+#pragma GCC unroll 8
     for (int m = 0; m < MR; ++m) {
         store_i32x8(acc + m * acc_stride, sum[m][0]);
         store_i32x8(acc + m * acc_stride + 8, sum[m][1]);

@@ -1,14 +1,13 @@
 // Layout of activation rows and weight panels on the AVX2 path, and the signatures of its kernels.
 //
-// Row of one token, K values padded with zeros to K' = round_up(K, 32):
-//   hi  (K') uint8           (q + 128) >> 4, in 0..15
-//   lo  (K') uint8           (q + 128) & 15, in 0..15
-// for the quantized values |q| <= 127. Both fit the unsigned side of vpmaddubsw without saturation,
-// whatever the weights (see qs8_gemm_1x16c4__avx2.cpp).
+// Row of one token, K values padded with zeros to K' = round_up(K, 32), |q| <= 127:
+//   below  (1) int32             sum of |q| over the negative q
+//   (28 bytes unused)
+//   pairs  (K'/4, 2, 4) uint8    |q| of four consecutive k, then 255 where q < 0 and 0 elsewhere
+// What the products make of them stands in qs8_gemm_tile__avx2.h.
 //
 // Panel of 16 channels, K padded with zero weights to K" = round_up(K, 4):
-//   correction (16) int32         -128 * sum over k of w[c, k], undoes the offset of hi and lo
-//   weights    (K"/4, 16, 4) int8 four consecutive k of a channel in one 32-bit lane
+//   weights (K"/4, 16, 4) int8   four consecutive k of a channel in one 32-bit lane
 #pragma once
 
 #include "../microkernels.h"
@@ -16,7 +15,7 @@
 #define MOE_NR 16
 #define MOE_KR 4
 #define MOE_ROW_STEP 32
-#define MOE_CORRECTION_BYTES 64
+#define MOE_ROW_HEAD_BYTES 32
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,14 +23,17 @@ extern "C" {
 
 static inline size_t moe_round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
-// Bytes of hi; lo follows after as many bytes.
-static inline size_t moe_row_part(size_t k) { return moe_round_up(k, MOE_ROW_STEP); }
-
 void moe_qs8_gemm_1x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                                size_t acc_stride);
+void moe_qs8_gemm_near_1x16c4__avx2(size_t kc, const void *const *rows, const void *panel,
+                                    int32_t *acc, size_t acc_stride);
 void moe_qs8_gemm_2x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                                size_t acc_stride);
 void moe_qs8_gemm_3x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
+                               size_t acc_stride);
+void moe_qs8_gemm_4x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
+                               size_t acc_stride);
+void moe_qs8_gemm_5x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                                size_t acc_stride);
 void moe_qs8_pack_16c4__avx2(size_t k, const int8_t *const *channels, void *panel);
 float moe_f32_absmax__avx2(size_t n, const float *v);

@@ -7,17 +7,17 @@ namespace moe {
 namespace packed {
 namespace {
 
-size_t row_bytes(size_t k) { return moe_round_up(2 * moe_row_part(k), 64); }
-
-size_t panel_bytes(size_t k) {
-    return MOE_CORRECTION_BYTES + moe_round_up(k, MOE_KR) * MOE_NR;
+size_t row_bytes(size_t k) {
+    return moe_round_up(MOE_ROW_HEAD_BYTES + 2 * moe_round_up(k, MOE_ROW_STEP), 64);
 }
+
+size_t panel_bytes(size_t k) { return moe_round_up(k, MOE_KR) * MOE_NR; }
 
 constexpr moe_microkernels make_table() {
     moe_microkernels table{};
-    table.gemm_name = "qs8_gemm_3x16c4__avx2";
+    table.gemm_name = "qs8_gemm_5x16c4__avx2";
     table.gemm_one_name = "qs8_gemm_1x16c4__avx2";
-    table.mr = 3;
+    table.mr = 5;
     table.nr = MOE_NR;
     table.kr = MOE_KR;
     table.row_bytes = row_bytes;
@@ -26,6 +26,9 @@ constexpr moe_microkernels make_table() {
     table.gemm[0] = moe_qs8_gemm_1x16c4__avx2;
     table.gemm[1] = moe_qs8_gemm_2x16c4__avx2;
     table.gemm[2] = moe_qs8_gemm_3x16c4__avx2;
+    table.gemm[3] = moe_qs8_gemm_4x16c4__avx2;
+    table.gemm[4] = moe_qs8_gemm_5x16c4__avx2;
+    table.gemm_near = moe_qs8_gemm_near_1x16c4__avx2;
     table.absmax = moe_f32_absmax__avx2;
     table.quantize = moe_f32_qs8_quantize__avx2;
     table.swiglu = moe_s32_swiglu_16__avx2;

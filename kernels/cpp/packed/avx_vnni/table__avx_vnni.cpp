@@ -21,7 +21,7 @@ constexpr moe_microkernels make_table() {
     table.kr = MOE_KR;
     table.row_bytes = row_bytes;
     table.panel_bytes = panel_bytes;
-    table.pack_panel = moe_qs8_pack_16c4__avx2;
+    table.pack_panel = moe_qs8_pack_16c4__avx_vnni;
     table.gemm[0] = moe_qu8s8_gemm_1x16c4__avx_vnni;
     table.gemm[1] = moe_qu8s8_gemm_2x16c4__avx_vnni;
     table.gemm[2] = moe_qu8s8_gemm_3x16c4__avx_vnni;
