@@ -22,7 +22,7 @@ class IsaKernels:
         gemms: names of the product's kernels, each with the most rows it is for.
         names: of the other kernels whose names differ between paths.
         step: rows are padded to a multiple of it.
-        signs_apart: a row is a sum (`head` bytes), then four sizes and four signs in turn; else bytes.
+        signs_apart: a row is a sum (`head` bytes), then four sizes and four signs in turn.
         head: bytes in front of a row's values.
         offset: what is added to a quantized value.
         correction: bytes in front of a panel's weights.
