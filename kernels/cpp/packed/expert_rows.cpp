@@ -12,6 +12,7 @@ namespace {
 // ones are walked once per kBlockRows.
 constexpr std::size_t kExpertInCacheBytes = 256 * 1024;
 constexpr std::size_t kTilesInL1 = 2;
+constexpr std::size_t kActivatedRows = 4;
 
 
 void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, std::size_t expert,
@@ -30,13 +31,22 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
 
     timers.enter(thread, MOE_PHASE_ACTIVATION);
     const void *h_rows[kBlockRows];
-    for (std::size_t m = 0; m < count; ++m) {
-        uint8_t *h_row = scratch.h_row.data() + m * scratch.h_row_bytes;
-        const float largest = mk.swiglu(
-            shape.gate_up_panels, scratch.acc.data() + m * scratch.acc_stride,
-            weights.gate_up_scales(expert), rows.x_scale[begin + m], scratch.h.data());
-        scratch.h_scale[m] = mk.quantize(shape.d_ff, scratch.h.data(), largest, h_row);
-        h_rows[m] = h_row;
+    // A few rows in turn: quantizing one waits for its largest value, the next row's SiLU does not.
+    for (std::size_t m = 0; m < count; m += kActivatedRows) {
+        const std::size_t few = std::min(kActivatedRows, count - m);
+        float largest[kActivatedRows];
+        for (std::size_t r = 0; r < few; ++r) {
+            largest[r] = mk.swiglu(
+                shape.gate_up_panels, scratch.acc.data() + (m + r) * scratch.acc_stride,
+                weights.gate_up_scales(expert), rows.x_scale[begin + m + r],
+                scratch.h.data() + r * shape.h_padded);
+        }
+        for (std::size_t r = 0; r < few; ++r) {
+            uint8_t *h_row = scratch.h_row.data() + (m + r) * scratch.h_row_bytes;
+            scratch.h_scale[m + r] = mk.quantize(
+                shape.d_ff, scratch.h.data() + r * shape.h_padded, largest[r], h_row);
+            h_rows[m + r] = h_row;
+        }
     }
 
     timers.enter(thread, MOE_PHASE_DOWN);
@@ -59,7 +69,7 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
 ExpertScratch::ExpertScratch(const moe_microkernels &mk, const ExpertShape &shape)
     : h_row_bytes(mk.row_bytes(shape.d_ff)),
       acc_stride(2 * shape.h_padded), acc(kBlockRows * acc_stride),
-      h(shape.h_padded), h_row(kBlockRows * h_row_bytes), h_scale{},
+      h(kActivatedRows * shape.h_padded), h_row(kBlockRows * h_row_bytes), h_scale{},
       tiles(mk, std::max(shape.d_model, shape.d_ff)) {}
 
 void ExpertScratch::zero() {
