@@ -28,7 +28,7 @@ class IsaKernels:
         correction: bytes in front of a panel's weights.
         instructions: one of which must be in each tile.
         odd_lines: a row has an odd number of cache lines.
-        near: the kernel for one row of weights near the core, where the path has one.
+        lines: the kernels for one row and consecutive panels, where the path has some.
         least_tile_rows: from so many rows on products need the thread's tiles set; 0: never.
     """
 
@@ -45,7 +45,7 @@ class IsaKernels:
     offset: int
     correction: int
     instructions: frozenset[str]
-    near: str = ""
+    lines: tuple[str, ...] = ()
     odd_lines: bool = False
     least_tile_rows: int = 0
 
@@ -74,7 +74,7 @@ PATHS = (
         {"pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
          "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
          "pack_candidates": "qs16_pack_16c2"},
-        32, True, 32, 0, 0, frozenset({"vpmaddubsw"}), "qs8_gemm_near_1x16c4",
+        32, True, 32, 0, 0, frozenset({"vpmaddubsw"}), ("qs8_line_16c4", "qs8_line_near_16c4"),
     ),
     IsaKernels(
         "avx_vnni", ("-march=x86-64-v3", "-mavxvnni"), ("avx_vnni", "avx2"), 16, 6,
@@ -90,7 +90,7 @@ PATHS = (
         {"pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
          "pack_candidates": "qs16_pack_32c2"},
-        64, False, 0, 128, 128, frozenset({"vpdpbusd"}),
+        64, False, 0, 128, 128, frozenset({"vpdpbusd"}), ("qu8s8_line_32c4",),
     ),
     IsaKernels(
         "amx_int8", ("-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8"),
@@ -99,6 +99,6 @@ PATHS = (
         {"pack": "qs8_pack_32c64", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
          "pack_candidates": "qs16_pack_32c2"},
-        64, False, 0, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}), "", True, 3,
+        64, False, 0, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}), (), True, 3,
     ),
 )  # fmt: skip

@@ -51,13 +51,13 @@ class Kernels:
         """The kernel of a role that has another name on every path."""
         return self[self.path.names[role]]
 
-    def multiply(self, k, rows, panel, acc, *, near=False):
+    def multiply(self, k, rows, panel, acc):
         """acc: (m, >= nr) int32 = the products of m rows of bytes with a panel."""
         m = len(rows)
         tiles = 0 < self.path.least_tile_rows <= m
         if tiles:
             self["configure_tiles"](size(m))
-        kernel = self[self.path.near if near else self.path.gemm(m)]
+        kernel = self[self.path.gemm(m)]
         kernel(size(k), pointers([*rows]), pointer(panel), pointer(acc), size(acc.shape[-1]))
         if tiles:
             self["release_tiles"]()
@@ -194,17 +194,24 @@ def test_product_is_exact_for_the_whole_int8_range(lib, k):
         np.testing.assert_array_equal(product(lib, weights, q), expected)
 
 
+@pytest.mark.parametrize("panels", [1, 3])
 @pytest.mark.parametrize("k", [1, 4, 31, 100])
-def test_product_of_near_weights_is_exact(lib, k):
-    """One row by the kernel for weights that a cache holds."""
-    if not lib.path.near:
-        pytest.skip(f"{lib.path.isa} has one kernel for all weights")
+def test_product_of_a_line_of_panels_is_exact(lib, k, panels):
+    """One row with consecutive panels gives what its product with each panel is."""
+    if not lib.path.lines:
+        pytest.skip(f"{lib.path.isa} multiplies panel by panel")
     rng = np.random.default_rng(k)
-    weights = rng.integers(-128, 128, (lib.path.nr, k)).astype(np.int8)
-    q = random_rows(rng, 1, k)
-    acc = np.full((1, lib.path.nr), 77, dtype=np.int32)
-    lib.multiply(k, [row_of(lib, q[0])], packed_panel(lib, weights), acc, near=True)
-    np.testing.assert_array_equal(acc, q.astype(np.int64) @ weights.T.astype(np.int64))
+    weights = rng.integers(-128, 128, (panels, lib.path.nr, k)).astype(np.int8)
+    together = np.concatenate([packed_panel(lib, panel) for panel in weights])
+    first = aligned(together.size)
+    first[:] = together
+    q = random_rows(rng, 1, k)[0]
+    expected = weights.reshape(-1, k).astype(np.int64) @ q.astype(np.int64)
+    for kernel in lib.path.lines:
+        acc = np.full(panels * lib.path.nr + 3, 77, dtype=np.int32)
+        lib[kernel](size(k), size(panels), pointer(row_of(lib, q)), pointer(first), pointer(acc))
+        np.testing.assert_array_equal(acc[:-3], expected)
+        assert (acc[-3:] == 77).all()
 
 
 @pytest.mark.parametrize("weight", [-128, -127, -1, 0, 1, 127])

@@ -32,6 +32,10 @@ enum { MOE_MAX_MR = 32 };
 typedef void (*moe_gemm_fn)(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                             size_t acc_stride);
 
+// acc[p * nr .. + nr) = exact int32 products of one row with panel p of `panels` consecutive ones.
+typedef void (*moe_line_fn)(size_t kc, size_t panels, const void *row, const void *panel,
+                            int32_t *acc);
+
 // z[m, 0..router_nr) += rows[m][0..kc) . r, for mr rows and a block of a router panel; set when
 // first. The order of a row's sum does not depend on mr.
 typedef void (*moe_router_fn)(size_t mr, size_t kc, const float *const *rows, const float *panel,
@@ -48,8 +52,8 @@ typedef struct moe_microkernels {
     void (*pack_panel)(size_t k, const int8_t *const *channels, void *panel);
     moe_gemm_fn gemm[MOE_MAX_MR]; // gemm[m - 1] computes exactly m rows, 1 <= m <= mr
 
-    // gemm[0] for weights that the caches near the core hold; NULL: gemm[0] serves them as well.
-    moe_gemm_fn gemm_near;
+    moe_line_fn line;      // NULL: gemm[0] for each panel
+    moe_line_fn line_near; // for weights that the caches near the core hold; NULL: line
 
     // From so many rows on, gemm computes in tile registers, which each thread has to set for the
     // number of rows before the first product of such a number, and to release at the end of its part
@@ -95,9 +99,9 @@ typedef struct moe_microkernels {
     const struct moe_microkernels *down;
 } moe_microkernels;
 
-// The kernel for one row; near: whether the weights are in a cache near the core.
-static inline moe_gemm_fn moe_gemm_of_one(const moe_microkernels *mk, int near) {
-    return near && mk->gemm_near != NULL ? mk->gemm_near : mk->gemm[0];
+// near: whether the weights are in a cache near the core.
+static inline moe_line_fn moe_line_of(const moe_microkernels *mk, int near) {
+    return near && mk->line_near != NULL ? mk->line_near : mk->line;
 }
 
 static inline const moe_microkernels *moe_down_kernels(const moe_microkernels *mk) {

@@ -45,7 +45,7 @@ private:
     ThreadPool &pool_;
     PhaseTimers &timers_;
     const PanelShare panel_share_;
-    const moe_gemm_fn gate_up_one_, down_one_;
+    const moe_line_fn gate_up_line_, down_line_;
     const std::size_t slots_; // experts applied to the token: the shared one first, then K
     const std::size_t largest_stride_;
     AlignedArray<float> z_;       // (router_panels * router_nr), for a router shared out

@@ -29,6 +29,8 @@ constexpr moe_microkernels make_table() {
     table.row_bytes = row_bytes;
     table.panel_bytes = panel_bytes;
     table.pack_panel = moe_qs8_pack_32c64__amx_int8;
+    table.gemm_one_name = "qu8s8_gemm_1x32c4__avx512_vnni";
+    table.line = nullptr; // the other path's panels are shorter
     table.tile_rows = MOE_AMX_LEAST_ROWS;
     table.configure_tiles = moe_configure_tiles__amx_int8;
     table.release_tiles = moe_release_tiles__amx_int8;

@@ -107,4 +107,15 @@ MOE_INLINE void gemm_tile(size_t kc, const void *const *rows, const void *panel,
     }
 }
 
+// One row with consecutive panels: weights stream from memory once.
+template <size_t AHEAD>
+MOE_INLINE void line(size_t kc, size_t panels, const void *row, const void *first, int32_t *acc) {
+    MOE_REQUIRE(panels > 0);
+    const uint8_t *panel = (const uint8_t *)first;
+    const size_t panel_bytes = moe_round_up(kc, MOE_KR) * MOE_NR;
+    for (size_t p = 0; p < panels; ++p, panel += panel_bytes, acc += MOE_NR) {
+        gemm_tile<1, AHEAD>(kc, &row, panel, acc, MOE_NR);
+    }
+}
+
 } // namespace

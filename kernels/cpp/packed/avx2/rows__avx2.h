@@ -25,8 +25,6 @@ static inline size_t moe_round_up(size_t n, size_t step) { return (n + step - 1)
 
 void moe_qs8_gemm_1x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                                size_t acc_stride);
-void moe_qs8_gemm_near_1x16c4__avx2(size_t kc, const void *const *rows, const void *panel,
-                                    int32_t *acc, size_t acc_stride);
 void moe_qs8_gemm_2x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                                size_t acc_stride);
 void moe_qs8_gemm_3x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
@@ -35,6 +33,10 @@ void moe_qs8_gemm_4x16c4__avx2(size_t kc, const void *const *rows, const void *p
                                size_t acc_stride);
 void moe_qs8_gemm_5x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                                size_t acc_stride);
+void moe_qs8_line_16c4__avx2(size_t kc, size_t panels, const void *row, const void *panel,
+                             int32_t *acc);
+void moe_qs8_line_near_16c4__avx2(size_t kc, size_t panels, const void *row, const void *panel,
+                                  int32_t *acc);
 void moe_qs8_pack_16c4__avx2(size_t k, const int8_t *const *channels, void *panel);
 float moe_f32_absmax__avx2(size_t n, const float *v);
 float moe_f32_qs8_quantize__avx2(size_t n, const float *v, float largest, void *row);

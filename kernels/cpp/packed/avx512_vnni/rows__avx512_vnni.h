@@ -40,6 +40,8 @@ MOE_DECLARE_GEMM(6)
 MOE_DECLARE_GEMM(7)
 MOE_DECLARE_GEMM(8)
 #undef MOE_DECLARE_GEMM
+void moe_qu8s8_line_32c4__avx512_vnni(size_t kc, size_t panels, const void *row, const void *first,
+                                      int32_t *acc);
 void moe_qs8_pack_32c4__avx512_vnni(size_t k, const int8_t *const *channels, void *panel);
 float moe_f32_absmax__avx512_vnni(size_t n, const float *v);
 float moe_f32_qu8_quantize__avx512_vnni(size_t n, const float *v, float largest, void *row);

@@ -21,7 +21,7 @@ inline size_t vnni_panel_bytes(size_t k) {
 constexpr moe_microkernels make_vnni_table() {
     moe_microkernels table{};
     table.gemm_name = "qu8s8_gemm_8x32c4__avx512_vnni";
-    table.gemm_one_name = "qu8s8_gemm_1x32c4__avx512_vnni";
+    table.gemm_one_name = "qu8s8_line_32c4__avx512_vnni";
     table.mr = 8;
     table.nr = MOE_VNNI_NR;
     table.kr = MOE_VNNI_KR;
@@ -36,6 +36,7 @@ constexpr moe_microkernels make_vnni_table() {
     table.gemm[5] = moe_qu8s8_gemm_6x32c4__avx512_vnni;
     table.gemm[6] = moe_qu8s8_gemm_7x32c4__avx512_vnni;
     table.gemm[7] = moe_qu8s8_gemm_8x32c4__avx512_vnni;
+    table.line = moe_qu8s8_line_32c4__avx512_vnni;
     table.absmax = moe_f32_absmax__avx512_vnni;
     table.quantize = moe_f32_qu8_quantize__avx512_vnni;
     table.swiglu = moe_s32_swiglu_32__avx512_vnni;
