@@ -28,7 +28,8 @@ class IsaKernels:
         correction: bytes in front of a panel's weights.
         instructions: one of which must be in each tile.
         odd_lines: a row has an odd number of cache lines.
-        lines: the kernels for one row and consecutive panels, where the path has some.
+        near: the kernel for one row of weights in L2, where the path has one.
+        panel_gemms: the pattern of those that take several panels in one call; "": none.
         least_tile_rows: from so many rows on products need the thread's tiles set; 0: never.
     """
 
@@ -45,13 +46,23 @@ class IsaKernels:
     offset: int
     correction: int
     instructions: frozenset[str]
-    lines: tuple[str, ...] = ()
+    near: str = ""
+    panel_gemms: str = ""
     odd_lines: bool = False
     least_tile_rows: int = 0
 
     def gemm(self, rows: int) -> str:
         """The kernel for a product of so many rows."""
         return next(name.format(rows) for most, name in self.gemms if rows <= most)
+
+    def takes_panels(self, rows: int) -> bool:
+        """Whether that kernel takes several panels in one call."""
+        return self.gemm(rows) == self.panel_gemms.format(rows)
+
+    def panel_bytes(self, k: int) -> int:
+        """Of nr channels of k weights."""
+        step = 64 if self.odd_lines else 4
+        return self.correction + -(-k // step) * step * self.nr
 
     def sources(self) -> list[Path]:
         """The path's kernels without its tables."""
@@ -74,7 +85,8 @@ PATHS = (
         {"pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
          "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
          "pack_candidates": "qs16_pack_16c2"},
-        32, True, 32, 0, 0, frozenset({"vpmaddubsw"}), ("qs8_line_16c4", "qs8_line_near_16c4"),
+        32, True, 32, 0, 0, frozenset({"vpmaddubsw"}), "qs8_gemm_near_1x16c4",
+        "qs8_gemm_{}x16c4",
     ),
     IsaKernels(
         "avx_vnni", ("-march=x86-64-v3", "-mavxvnni"), ("avx_vnni", "avx2"), 16, 6,
@@ -90,7 +102,7 @@ PATHS = (
         {"pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
          "pack_candidates": "qs16_pack_32c2"},
-        64, False, 0, 128, 128, frozenset({"vpdpbusd"}), ("qu8s8_line_32c4",),
+        64, False, 0, 128, 128, frozenset({"vpdpbusd"}), "", "qu8s8_gemm_{}x32c4",
     ),
     IsaKernels(
         "amx_int8", ("-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8"),
@@ -99,6 +111,7 @@ PATHS = (
         {"pack": "qs8_pack_32c64", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
          "pack_candidates": "qs16_pack_32c2"},
-        64, False, 0, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}), (), True, 3,
+        64, False, 0, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}), "",
+        "qu8s8_gemm_{}x32c4", True, 3,
     ),
 )  # fmt: skip

@@ -57,10 +57,22 @@ class Kernels:
         tiles = 0 < self.path.least_tile_rows <= m
         if tiles:
             self["configure_tiles"](size(m))
-        kernel = self[self.path.gemm(m)]
-        kernel(size(k), pointers([*rows]), pointer(panel), pointer(acc), size(acc.shape[-1]))
+        if self.path.takes_panels(m):
+            self.multiply_panels(self.path.gemm(m), k, rows, panel, acc)
+        else:
+            self[self.path.gemm(m)](
+                size(k), pointers([*rows]), pointer(panel), pointer(acc), size(acc.shape[-1])
+            )
         if tiles:
             self["release_tiles"]()
+
+    def multiply_panels(self, name, k, rows, panels, acc):
+        """By the kernel `name`, with all the panels in those bytes."""
+        panel_bytes = self.path.panel_bytes(k)
+        self[name](
+            size(k), size(panels.size // panel_bytes), size(panel_bytes), pointers([*rows]),
+            pointer(panels), pointer(acc), size(acc.shape[-1]),
+        )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +129,7 @@ def aligned(byte_count):
 def packed_panel(lib, weights):
     """weights: (<= nr, K) int8; the panel's bytes."""
     k = weights.shape[1]
-    step = 64 if lib.path.odd_lines else 4
-    panel = aligned(lib.path.correction + -(-k // step) * step * lib.path.nr)
+    panel = aligned(lib.path.panel_bytes(k))
     channels = pointers([*weights, *[None] * (lib.path.nr - len(weights))])
     lib.of("pack")(size(k), channels, pointer(panel))
     return panel
@@ -194,24 +205,26 @@ def test_product_is_exact_for_the_whole_int8_range(lib, k):
         np.testing.assert_array_equal(product(lib, weights, q), expected)
 
 
-@pytest.mark.parametrize("panels", [1, 3])
 @pytest.mark.parametrize("k", [1, 4, 31, 100])
-def test_product_of_a_line_of_panels_is_exact(lib, k, panels):
-    """One row with consecutive panels gives what its product with each panel is."""
-    if not lib.path.lines:
-        pytest.skip(f"{lib.path.isa} multiplies panel by panel")
+def test_product_with_several_panels_is_exact(lib, k):
+    """One call gives what the products with each of three panels are, in each tile."""
+    path = lib.path
+    tiles = [(m, path.gemm(m)) for m in range(1, path.mr + 1) if path.takes_panels(m)]
+    if path.near:
+        tiles.append((1, path.near))
+    if not tiles:
+        pytest.skip(f"{path.isa} multiplies panel by panel")
     rng = np.random.default_rng(k)
-    weights = rng.integers(-128, 128, (panels, lib.path.nr, k)).astype(np.int8)
-    together = np.concatenate([packed_panel(lib, panel) for panel in weights])
-    first = aligned(together.size)
-    first[:] = together
-    q = random_rows(rng, 1, k)[0]
-    expected = weights.reshape(-1, k).astype(np.int64) @ q.astype(np.int64)
-    for kernel in lib.path.lines:
-        acc = np.full(panels * lib.path.nr + 3, 77, dtype=np.int32)
-        lib[kernel](size(k), size(panels), pointer(row_of(lib, q)), pointer(first), pointer(acc))
-        np.testing.assert_array_equal(acc[:-3], expected)
-        assert (acc[-3:] == 77).all()
+    weights = rng.integers(-128, 128, (3, path.nr, k)).astype(np.int8)
+    panels = aligned(3 * path.panel_bytes(k))
+    panels[:] = np.concatenate([packed_panel(lib, panel) for panel in weights])
+    for m, name in tiles:
+        q = random_rows(rng, m, k)
+        acc = np.full((m, 3 * path.nr + 3), 77, dtype=np.int32)
+        lib.multiply_panels(name, k, side_by_side([row_of(lib, row) for row in q]), panels, acc)
+        expected = q.astype(np.int64) @ weights.reshape(-1, k).T.astype(np.int64)
+        np.testing.assert_array_equal(acc[:, :-3], expected)
+        assert (acc[:, -3:] == 77).all()
 
 
 @pytest.mark.parametrize("weight", [-128, -127, -1, 0, 1, 127])

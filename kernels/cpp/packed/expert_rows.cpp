@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kExpertInCacheBytes = 256 * 1024;
 constexpr std::size_t kTilesInL1 = 2;
 constexpr std::size_t kActivatedRows = 4;
-
+constexpr std::size_t kDownPanels = 4;
 
 void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, std::size_t expert,
                     const ExpertRows &rows, std::size_t begin, std::size_t count,
@@ -21,11 +21,13 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
     const ExpertShape &shape = weights.shape;
     timers.enter(thread, MOE_PHASE_GATE_UP);
     const void *const *x = scratch.tiles.prepare(mk, shape.d_model, rows.x + begin, count);
-    for (std::size_t p = 0; p < shape.gate_up_panels; ++p) {
+    const Panels gate_up = weights.gate_up(expert);
+    std::size_t step = panels_at_once(mk, gate_up.bytes_each);
+    for (std::size_t p = 0; p < gate_up.count; p += step) {
+        const Panels panels = gate_up.part(p, step);
         for (std::size_t m = 0; m < count; m += mk.mr) {
-            mk.gemm[std::min(mk.mr, count - m) - 1](
-                shape.d_model, x + m, weights.gate_up_panel(expert, p),
-                scratch.acc.data() + m * scratch.acc_stride + p * mk.nr, scratch.acc_stride);
+            multiply(mk, x + m, std::min(mk.mr, count - m), panels,
+                     scratch.acc.data() + m * scratch.acc_stride + p * mk.nr, scratch.acc_stride);
         }
     }
 
@@ -52,13 +54,16 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
     timers.enter(thread, MOE_PHASE_DOWN);
     const void *const *h = scratch.tiles.prepare(mk, shape.d_ff, h_rows, count);
     const moe_microkernels &products = *moe_down_kernels(&mk);
-    // Tile by tile, so that the stores to `out`, which miss the caches, drain behind the products.
-    for (std::size_t p = 0; p < shape.down_panels; ++p) {
+    // A few panels at once, so that the stores to `out`, which miss the caches, drain behind products.
+    const Panels down = weights.down(expert);
+    step = std::min(kDownPanels, panels_at_once(products, down.bytes_each));
+    for (std::size_t p = 0; p < down.count; p += step) {
+        const Panels panels = down.part(p, step);
+        const std::size_t channels = panels.count * mk.nr;
         for (std::size_t m = 0; m < count; m += mk.mr) {
             const std::size_t mr = std::min(mk.mr, count - m);
-            products.gemm[mr - 1](shape.d_ff, h + m, weights.down_panel(expert, p),
-                            scratch.acc.data(), mk.nr);
-            mk.dequantize(mr, mk.nr, scratch.acc.data(), mk.nr, weights.down_scales(expert),
+            multiply(products, h + m, mr, panels, scratch.acc.data(), channels);
+            mk.dequantize(mr, channels, scratch.acc.data(), channels, weights.down_scales(expert),
                           scratch.h_scale + m, p * mk.nr, rows.out + begin + m);
         }
     }
@@ -68,7 +73,7 @@ void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, st
 
 ExpertScratch::ExpertScratch(const moe_microkernels &mk, const ExpertShape &shape)
     : h_row_bytes(mk.row_bytes(shape.d_ff)),
-      acc_stride(2 * shape.h_padded), acc(kBlockRows * acc_stride),
+      acc_stride(2 * shape.h_padded), acc(std::max(kBlockRows * acc_stride, mk.mr * kDownPanels * mk.nr)),
       h(kActivatedRows * shape.h_padded), h_row(kBlockRows * h_row_bytes), h_scale{},
       tiles(mk, std::max(shape.d_model, shape.d_ff)) {}
 

@@ -21,7 +21,7 @@ struct ExpertScratch {
 
     const std::size_t h_row_bytes;
     const std::size_t acc_stride;
-    AlignedArray<int32_t> acc;   // (kBlockRows, acc_stride)
+    AlignedArray<int32_t> acc;   // (kBlockRows, acc_stride), or of down (mr, kDownPanels * nr)
     AlignedArray<float> h;       // (kActivatedRows, h_padded)
     AlignedArray<uint8_t> h_row; // (kBlockRows, h_row_bytes)
     float h_scale[kBlockRows];

@@ -118,11 +118,13 @@ void FewTokens::gate_up(Lane &lane, TileRows &tiles, int32_t thread, int32_t tea
         }
         layer_.timers.enter(thread, MOE_PHASE_GATE_UP);
         const void *const *even = tiles.prepare(mk, shape.d_model, x, count);
-        for (std::size_t p = first; p < last; ++p) {
+        const Panels gate_up = packed.gate_up(expert).part(first, last - first);
+        const std::size_t step = panels_at_once(mk, gate_up.bytes_each);
+        for (std::size_t p = 0; p < gate_up.count; p += step) {
+            const Panels panels = gate_up.part(p, step);
             for (std::size_t m = 0; m < count; m += mk.mr) {
-                mk.gemm[std::min(mk.mr, count - m) - 1](
-                    shape.d_model, even + m, packed.gate_up_panel(expert, p),
-                    lane.acc.data() + m * stride + (p - first) * mk.nr, stride);
+                multiply(mk, even + m, std::min(mk.mr, count - m), panels,
+                         lane.acc.data() + m * stride + p * mk.nr, stride);
             }
         }
         layer_.timers.enter(thread, MOE_PHASE_ACTIVATION);
@@ -170,11 +172,11 @@ void FewTokens::down(Lane &lane, TileRows &tiles, int32_t thread, int32_t team,
             out[r] = block.parts + index(pairs[r]) * shape.d_padded;
         }
         const void *const *even = tiles.prepare(mk, shape.d_ff, h, count);
+        const Panels down = packed.down(expert);
         for (std::size_t p = index(share.begin); p < index(share.end); ++p) {
             for (std::size_t m = 0; m < count; m += mk.mr) {
                 const std::size_t mr = std::min(mk.mr, count - m);
-                products.gemm[mr - 1](shape.d_ff, even + m, packed.down_panel(expert, p), lane.tile.data(),
-                                mk.nr);
+                multiply(products, even + m, mr, down.part(p, 1), lane.tile.data(), mk.nr);
                 mk.dequantize(mr, mk.nr, lane.tile.data(), mk.nr, packed.down_scales(expert),
                               h_scale + m, p * mk.nr, out + m);
             }

@@ -32,9 +32,10 @@ enum { MOE_MAX_MR = 32 };
 typedef void (*moe_gemm_fn)(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
                             size_t acc_stride);
 
-// acc[p * nr .. + nr) = exact int32 products of one row with panel p of `panels` consecutive ones.
-typedef void (*moe_line_fn)(size_t kc, size_t panels, const void *row, const void *panel,
-                            int32_t *acc);
+// The same of `panels` consecutive panels, panel_bytes apart: panel p's products at acc + p * nr.
+typedef void (*moe_gemm_panels_fn)(size_t kc, size_t panels, size_t panel_bytes,
+                                   const void *const *rows, const void *panel, int32_t *acc,
+                                   size_t acc_stride);
 
 // z[m, 0..router_nr) += rows[m][0..kc) . r, for mr rows and a block of a router panel; set when
 // first. The order of a row's sum does not depend on mr.
@@ -50,10 +51,13 @@ typedef struct moe_microkernels {
     size_t (*panel_bytes)(size_t k);
     // channels: nr pointers to k weights each, NULL for a channel of zeros.
     void (*pack_panel)(size_t k, const int8_t *const *channels, void *panel);
-    moe_gemm_fn gemm[MOE_MAX_MR]; // gemm[m - 1] computes exactly m rows, 1 <= m <= mr
+    // [m - 1] computes exactly m rows, 1 <= m <= mr; for each m one of the two, the other is NULL.
+    moe_gemm_fn gemm[MOE_MAX_MR];
+    moe_gemm_panels_fn gemm_panels[MOE_MAX_MR];
+    // Weights that one call takes while several tiles of rows want them in turn, and one panel at least.
+    size_t bytes_at_once;
+    moe_gemm_panels_fn gemm_near; // for one row and weights that L2 holds; NULL: as for others
 
-    moe_line_fn line;      // NULL: gemm[0] for each panel
-    moe_line_fn line_near; // for weights that the caches near the core hold; NULL: line
 
     // From so many rows on, gemm computes in tile registers, which each thread has to set for the
     // number of rows before the first product of such a number, and to release at the end of its part
@@ -98,11 +102,6 @@ typedef struct moe_microkernels {
     // this table's own.
     const struct moe_microkernels *down;
 } moe_microkernels;
-
-// near: whether the weights are in a cache near the core.
-static inline moe_line_fn moe_line_of(const moe_microkernels *mk, int near) {
-    return near && mk->line_near != NULL ? mk->line_near : mk->line;
-}
 
 static inline const moe_microkernels *moe_down_kernels(const moe_microkernels *mk) {
     return mk->down == NULL ? mk : mk->down;

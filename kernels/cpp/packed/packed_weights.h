@@ -8,6 +8,7 @@
 #include "../aligned_array.h"
 #include "microkernels.h"
 #include "moe_prof.h"
+#include "panel_products.h"
 #include "../share.h"
 #include "../thread_pool.h"
 
@@ -37,6 +38,13 @@ public:
     PackedWeights(const moe_microkernels &mk, const moe_weights &w, ThreadPool &pool,
                   Placement placement);
 
+    Panels gate_up(std::size_t expert) const {
+        return {gate_up_panel(expert, 0), shape.d_model, shape.gate_up_panel_bytes,
+                shape.gate_up_panels};
+    }
+    Panels down(std::size_t expert) const {
+        return {down_panel(expert, 0), shape.d_ff, shape.down_panel_bytes, shape.down_panels};
+    }
     const uint8_t *gate_up_panel(std::size_t expert, std::size_t panel) const {
         return stored(expert) + panel * shape.gate_up_panel_bytes;
     }

@@ -22,19 +22,6 @@ bool lies_near(const moe_weights &w, const PackedWeights &packed) {
     return experts * packed.shape.expert_bytes <= kNearBytes;
 }
 
-// One row with consecutive panels, by `line` if the path has it.
-void multiply(moe_line_fn line, const moe_microkernels &mk, std::size_t k, std::size_t panels,
-              const void *row, const uint8_t *panel, int32_t *acc) {
-    if (line != nullptr) {
-        line(k, panels, row, panel, acc);
-        return;
-    }
-    const std::size_t panel_bytes = mk.panel_bytes(k);
-    for (std::size_t p = 0; p < panels; ++p) {
-        mk.gemm[0](k, &row, panel + p * panel_bytes, acc + p * mk.nr, mk.nr);
-    }
-}
-
 std::size_t line_of_floats(std::size_t n) { return (n + 15) / 16 * 16; }
 
 } // namespace
@@ -82,8 +69,7 @@ struct SingleToken::Lane {
 SingleToken::SingleToken(const Layer &layer, ThreadPool &pool, PanelShare panel_share)
     : mk_(layer.mk), w_(layer.w), packed_(layer.packed), table_(layer.table), pool_(pool),
       timers_(layer.timers), panel_share_(panel_share),
-      gate_up_line_(moe_line_of(&mk_, lies_near(w_, packed_))),
-      down_line_(moe_line_of(moe_down_kernels(&mk_), lies_near(w_, packed_))),
+      near_(lies_near(w_, packed_)),
       slots_(static_cast<std::size_t>(w_.top_k + w_.has_shared)),
       largest_stride_(line_of_floats(slots_)), z_(packed_.router_panels() * mk_.router_nr),
       h_(slots_ * packed_.shape.h_padded),
@@ -151,6 +137,15 @@ std::size_t SingleToken::expert_at(const Lane &lane, std::size_t slot) const {
     return static_cast<std::size_t>(slot < shared ? w_.num_experts : lane.ids[slot - shared]);
 }
 
+void SingleToken::multiply_row(const moe_microkernels &mk, const void *row, const Panels &panels,
+                               int32_t *acc) const {
+    if (near_ && mk.gemm_near != nullptr) {
+        mk.gemm_near(panels.k, panels.count, panels.bytes_each, &row, panels.first, acc, 0);
+    } else {
+        multiply(mk, &row, 1, panels, acc, 0);
+    }
+}
+
 void SingleToken::gate_up(Lane &lane, int32_t thread, int32_t team) {
     const std::size_t panels = packed_.shape.gate_up_panels;
     float *largest = largest_.data() + static_cast<std::size_t>(thread) * largest_stride_;
@@ -184,8 +179,8 @@ void SingleToken::gate_up_of(Lane &lane, int32_t thread, std::size_t slot, std::
     const ExpertShape &shape = packed_.shape;
     const std::size_t expert = expert_at(lane, slot);
     timers_.enter(thread, MOE_PHASE_GATE_UP);
-    multiply(gate_up_line_, mk_, shape.d_model, last - first, lane.x_row.data(),
-             packed_.gate_up_panel(expert, first), lane.acc.data());
+    multiply_row(mk_, lane.x_row.data(), packed_.gate_up(expert).part(first, last - first),
+                 lane.acc.data());
     timers_.enter(thread, MOE_PHASE_ACTIVATION);
     largest_[static_cast<std::size_t>(thread) * largest_stride_ + slot] =
         mk_.swiglu(last - first, lane.acc.data(),
@@ -225,9 +220,8 @@ void SingleToken::down(Lane &lane, int32_t thread, int32_t team, const float *x,
             pool_.expect_arrival(thread);
         }
         const std::size_t expert = expert_at(lane, slot);
-        multiply(down_line_, *moe_down_kernels(&mk_), shape.d_ff, last - first,
-                 lane.h_row.data() + slot * lane.h_row_bytes, packed_.down_panel(expert, first),
-                 lane.acc.data());
+        multiply_row(*moe_down_kernels(&mk_), lane.h_row.data() + slot * lane.h_row_bytes,
+                     packed_.down(expert).part(first, last - first), lane.acc.data());
         float *part = lane.part.data() + slot * shape.d_padded;
         mk_.dequantize(1, (last - first) * mk_.nr, lane.acc.data(), 0,
                        packed_.down_scales(expert) + channel, &lane.h_scale[slot], 0, &part);

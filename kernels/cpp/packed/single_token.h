@@ -34,6 +34,8 @@ private:
     void gate_up(Lane &lane, int32_t thread, int32_t team);
     void gate_up_of(Lane &lane, int32_t thread, std::size_t slot, std::size_t first,
                     std::size_t last);
+    void multiply_row(const moe_microkernels &mk, const void *row, const Panels &panels,
+                      int32_t *acc) const;
     void activate(Lane &lane, int32_t team);
     void down(Lane &lane, int32_t thread, int32_t team, const float *x, float *y);
     std::size_t expert_at(const Lane &lane, std::size_t slot) const;
@@ -45,7 +47,7 @@ private:
     ThreadPool &pool_;
     PhaseTimers &timers_;
     const PanelShare panel_share_;
-    const moe_line_fn gate_up_line_, down_line_;
+    const bool near_; // all experts are small enough for L2
     const std::size_t slots_; // experts applied to the token: the shared one first, then K
     const std::size_t largest_stride_;
     AlignedArray<float> z_;       // (router_panels * router_nr), for a router shared out

@@ -29,11 +29,12 @@ constexpr moe_microkernels make_table() {
     table.row_bytes = row_bytes;
     table.panel_bytes = panel_bytes;
     table.pack_panel = moe_qs8_pack_32c64__amx_int8;
-    table.gemm_one_name = "qu8s8_gemm_1x32c4__avx512_vnni";
-    table.line = nullptr; // the other path's panels are shorter
     table.tile_rows = MOE_AMX_LEAST_ROWS;
     table.configure_tiles = moe_configure_tiles__amx_int8;
     table.release_tiles = moe_release_tiles__amx_int8;
+    for (size_t mr = MOE_AMX_LEAST_ROWS; mr <= MOE_MAX_MR; ++mr) {
+        table.gemm_panels[mr - 1] = nullptr;
+    }
 #define MOE_TABLE_GEMM(mr) table.gemm[mr - 1] = moe_qu8s8_gemm_##mr##x32c64__amx_int8;
     MOE_AMX_EACH_SMALL_TILE(MOE_TABLE_GEMM)
 #undef MOE_TABLE_GEMM

@@ -23,20 +23,17 @@ extern "C" {
 
 static inline size_t moe_round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
-void moe_qs8_gemm_1x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
-                               size_t acc_stride);
-void moe_qs8_gemm_2x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
-                               size_t acc_stride);
-void moe_qs8_gemm_3x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
-                               size_t acc_stride);
-void moe_qs8_gemm_4x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
-                               size_t acc_stride);
-void moe_qs8_gemm_5x16c4__avx2(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
-                               size_t acc_stride);
-void moe_qs8_line_16c4__avx2(size_t kc, size_t panels, const void *row, const void *panel,
-                             int32_t *acc);
-void moe_qs8_line_near_16c4__avx2(size_t kc, size_t panels, const void *row, const void *panel,
-                                  int32_t *acc);
+#define MOE_DECLARE_GEMM(mr)                                                                       \
+    void moe_qs8_gemm_##mr##x16c4__avx2(size_t kc, size_t panels, size_t panel_bytes,              \
+                                        const void *const *rows, const void *panel, int32_t *acc,  \
+                                        size_t acc_stride);
+MOE_DECLARE_GEMM(1)
+MOE_DECLARE_GEMM(near_1)
+MOE_DECLARE_GEMM(2)
+MOE_DECLARE_GEMM(3)
+MOE_DECLARE_GEMM(4)
+MOE_DECLARE_GEMM(5)
+#undef MOE_DECLARE_GEMM
 void moe_qs8_pack_16c4__avx2(size_t k, const int8_t *const *channels, void *panel);
 float moe_f32_absmax__avx2(size_t n, const float *v);
 float moe_f32_qs8_quantize__avx2(size_t n, const float *v, float largest, void *row);

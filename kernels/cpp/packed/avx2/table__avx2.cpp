@@ -16,20 +16,20 @@ size_t panel_bytes(size_t k) { return moe_round_up(k, MOE_KR) * MOE_NR; }
 constexpr moe_microkernels make_table() {
     moe_microkernels table{};
     table.gemm_name = "qs8_gemm_5x16c4__avx2";
-    table.gemm_one_name = "qs8_line_16c4__avx2";
+    table.gemm_one_name = "qs8_gemm_1x16c4__avx2";
     table.mr = 5;
     table.nr = MOE_NR;
     table.kr = MOE_KR;
     table.row_bytes = row_bytes;
     table.panel_bytes = panel_bytes;
     table.pack_panel = moe_qs8_pack_16c4__avx2;
-    table.gemm[0] = moe_qs8_gemm_1x16c4__avx2;
-    table.gemm[1] = moe_qs8_gemm_2x16c4__avx2;
-    table.gemm[2] = moe_qs8_gemm_3x16c4__avx2;
-    table.gemm[3] = moe_qs8_gemm_4x16c4__avx2;
-    table.gemm[4] = moe_qs8_gemm_5x16c4__avx2;
-    table.line = moe_qs8_line_16c4__avx2;
-    table.line_near = moe_qs8_line_near_16c4__avx2;
+    table.gemm_panels[0] = moe_qs8_gemm_1x16c4__avx2;
+    table.gemm_panels[1] = moe_qs8_gemm_2x16c4__avx2;
+    table.gemm_panels[2] = moe_qs8_gemm_3x16c4__avx2;
+    table.gemm_panels[3] = moe_qs8_gemm_4x16c4__avx2;
+    table.gemm_panels[4] = moe_qs8_gemm_5x16c4__avx2;
+    table.bytes_at_once = 64 * 1024; // they are read again from L2
+    table.gemm_near = moe_qs8_gemm_near_1x16c4__avx2;
     table.absmax = moe_f32_absmax__avx2;
     table.quantize = moe_f32_qs8_quantize__avx2;
     table.swiglu = moe_s32_swiglu_16__avx2;

@@ -21,7 +21,6 @@ __attribute__((always_inline)) inline void gemm_tile(size_t kc, const void *cons
     static_assert(MR >= 1 && MR <= 8, "");
     constexpr int CHAINS = chains<MR>();
     MOE_REQUIRE(kc > 0);
-    MOE_REQUIRE(MR == 1 || acc_stride >= MOE_VNNI_NR);
     MOE_REQUIRE((uintptr_t)panel % 64 == 0);
     const int8_t *w = (const int8_t *)panel + MOE_VNNI_CORRECTION_BYTES;
     const uint8_t *x[MR];
@@ -70,6 +69,22 @@ __attribute__((always_inline)) inline void gemm_tile(size_t kc, const void *cons
         }
         _mm512_storeu_si512(acc + (size_t)m * acc_stride, sum[0][m][0]);
         _mm512_storeu_si512(acc + (size_t)m * acc_stride + 16, sum[0][m][1]);
+    }
+}
+
+template <int MR>
+__attribute__((always_inline)) inline void
+gemm_panels(size_t kc, size_t panels, size_t panel_bytes, const void *const *rows,
+            const void *first, int32_t *acc, size_t acc_stride) {
+    MOE_REQUIRE(panels > 0);
+    MOE_REQUIRE(panel_bytes >= MOE_VNNI_CORRECTION_BYTES +
+                                   moe_vnni_round_up(kc, MOE_VNNI_KR) * MOE_VNNI_NR);
+    MOE_REQUIRE(MR == 1 || acc_stride >= panels * MOE_VNNI_NR);
+    const uint8_t *panel = (const uint8_t *)first;
+    for (size_t p = 0; p < panels; ++p, panel += panel_bytes, acc += MOE_VNNI_NR) {
+        // Multiples of the stride that are kept for all panels cost more than they spare: spills.
+        __asm__("" : "+r"(acc_stride));
+        gemm_tile<MR>(kc, rows, panel, acc, acc_stride);
     }
 }
 

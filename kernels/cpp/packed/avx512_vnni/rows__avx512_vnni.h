@@ -28,9 +28,9 @@ extern "C" {
 static inline size_t moe_vnni_round_up(size_t n, size_t step) { return (n + step - 1) / step * step; }
 
 #define MOE_DECLARE_GEMM(mr)                                                                       \
-    void moe_qu8s8_gemm_##mr##x32c4__avx512_vnni(size_t kc, const void *const *rows,               \
-                                                 const void *panel, int32_t *acc,                  \
-                                                 size_t acc_stride);
+    void moe_qu8s8_gemm_##mr##x32c4__avx512_vnni(size_t kc, size_t panels, size_t panel_bytes,     \
+                                                 const void *const *rows, const void *panel,       \
+                                                 int32_t *acc, size_t acc_stride);
 MOE_DECLARE_GEMM(1)
 MOE_DECLARE_GEMM(2)
 MOE_DECLARE_GEMM(3)
@@ -40,8 +40,6 @@ MOE_DECLARE_GEMM(6)
 MOE_DECLARE_GEMM(7)
 MOE_DECLARE_GEMM(8)
 #undef MOE_DECLARE_GEMM
-void moe_qu8s8_line_32c4__avx512_vnni(size_t kc, size_t panels, const void *row, const void *first,
-                                      int32_t *acc);
 void moe_qs8_pack_32c4__avx512_vnni(size_t k, const int8_t *const *channels, void *panel);
 float moe_f32_absmax__avx512_vnni(size_t n, const float *v);
 float moe_f32_qu8_quantize__avx512_vnni(size_t n, const float *v, float largest, void *row);
