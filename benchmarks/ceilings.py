@@ -118,10 +118,13 @@ def _draw(figure: Figure, found: Ceilings, teams: Sequence[int]) -> None:
         for index, team in enumerate(teams):
             values = [(found.value(name, team) or 0.0) / 1e9 for name in names]
             places = [place + index * height for place in range(len(names))]
-            axes.barh(places, values, height, label=f"{team} thread{'s' if team > 1 else ''}")
+            bars = axes.barh(
+                places, values, height, label=f"{team} thread{'s' if team > 1 else ''}"
+            )
+            axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=2, fontsize=7)
         axes.set_yticks([place + 0.4 - height / 2 for place in range(len(names))], names)
         axes.invert_yaxis()
-        axes.set_xscale("log")
+        axes.margins(x=0.12)
         axes.grid(axis="x", alpha=0.3)
         axes.set_xlabel(title)
         axes.legend()

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from benchmarks.contest import Contest, Sampling, Standing, hold, interval_dict, scaled
 from benchmarks.floors import Roof, floor_of
+from benchmarks.log_axis import label_plainly
 from benchmarks.program import Output, add_sampling, add_scenarios, main, scenarios_of, threads_of
 from benchmarks.variants import entries, names_of
 from moe_prof.analysis.ceilings import Ceilings
@@ -209,6 +210,7 @@ def _draw(figure: Figure, lines: Sequence[Line]) -> None:
                 label=f"{team} thread{'s' if team > 1 else ''}",
             )  # fmt: skip
         axes.set_xscale("log")
+        label_plainly(axes.xaxis)
         axes.axvline(1.0, color="black", linewidth=0.8)
         axes.set_title(label)
         axes.set_xlabel("time / floor")

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from benchmarks.contest import Contest, Standing, hold, interval_dict, scaled
 from benchmarks.floors import Roof
+from benchmarks.log_axis import label_plainly
 from benchmarks.program import Output, add_sampling, add_scenarios, main, scenarios_of, threads_of
 from benchmarks.roofline import Line, judge, sampling_of, time_cells, times_text
 from benchmarks.variants import entries, names_of
@@ -206,11 +207,13 @@ def _draw(figure: Figure, points: Sequence[Point], scenarios: Sequence[Scenario]
                 tokens, [100 * (p.share_of_roofline or 0.0) for p, t in timed if t], "o-",
                 label=label,
             )  # fmt: skip
+        label_plainly(row[0].yaxis)
         row[0].set_ylabel(f"{scenario.label}: us per token")
         row[1].set_ylabel("% of the roofline")
         row[1].set_ylim(bottom=0)
         for axes in row:
             axes.set_xlabel("tokens N")
+            label_plainly(axes.xaxis)
             axes.grid(alpha=0.3)
         row[0].legend()
     figure.set_size_inches(10, 3.6 * len(scenarios))
