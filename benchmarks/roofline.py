@@ -210,10 +210,10 @@ def _draw(figure: Figure, lines: Sequence[Line]) -> None:
                 label=f"{team} thread{'s' if team > 1 else ''}",
             )  # fmt: skip
         axes.set_xscale("log")
-        label_plainly(axes.xaxis)
         axes.axvline(1.0, color="black", linewidth=0.8)
         axes.set_title(label)
         axes.set_xlabel("time / floor")
+        label_plainly(axes.xaxis)
         axes.grid(axis="x", alpha=0.3)
     panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
