@@ -153,8 +153,8 @@ void print_json(const Options &o, const PlanHandle &plan, const Timing &timing, 
                 ", \"iterations\": %" PRId64 ", \"total_ns\": %.0f, \"ns_per_forward\": %.3f, "
                 "\"checksum\": \"%016" PRIx64 "\"",
                 info.variant, info.isa, moe_plan_path(plan.get(), o.num_tokens), info.microkernel,
-                info.note, info.threads, o.num_tokens, o.d_model, o.d_ff, o.num_experts, o.top_k, o.seed, timing.iterations,
-                timing.seconds * 1e9,
+                info.note, info.threads, o.num_tokens, o.d_model, o.d_ff, o.num_experts, o.top_k,
+                o.seed, timing.iterations, timing.seconds * 1e9,
                 timing.seconds * 1e9 / static_cast<double>(timing.iterations), checksum);
     if (baseline != nullptr) {
         std::printf(", \"baseline_ns_per_forward\": %.3f, \"rel_rmse\": %g, \"worst_error\": %g, "

@@ -1,15 +1,15 @@
 // int8 product, MR rows x 16 channels, k in fours: the body shared by all tiles.
 //
-// Exact without widening the weights: q w = |q| (w ^ m) + |q| (m & 1), where m is -1 for a negative q
-// and 0 for another, since w ^ -1 = -w - 1. |q| <= 127 is the unsigned side of vpmaddubsw and w ^ m
-// in -128..127 the signed one; a pair of products is at most 2 * 127 * 128 = 32512 < 2^15, so it does
-// not saturate. The row brings sum over q < 0 of |q|, which the sums start from. They fit int32 for
-// k <= 131072 (127 * 128 * k < 2^31).
+// Exact without widening the weights: q w = |q| (w ^ m) + |q| (m & 1), where m is -1 for a negative
+// q and 0 for another, since w ^ -1 = -w - 1. |q| <= 127 is the unsigned side of vpmaddubsw and
+// w ^ m in -128..127 the signed one; a pair of products is at most 2 * 127 * 128 = 32512 < 2^15, so
+// it does not saturate. The row brings sum over q < 0 of |q|, which the sums start from. They fit
+// int32 for k <= 132104 (127 * 128 * k < 2^31).
 //
-// Four vector operations for 32 products, two of them multiplications, in an order that matters: two
-// of a kind together reach 3.6 of four operations a cycle, one by one 3.3 (AMD Zen 4). Activations as
-// two nibbles take 4.5 operations, 2.25 of them multiplications, and vpsignb on the weights is a third
-// one for the multipliers' ports.
+// Four vector operations for 32 products, two of them multiplications, in an order that matters:
+// two of a kind together reach 3.6 of four operations a cycle, one by one 3.3 (AMD Zen 4).
+// Activations as two nibbles take 4.5 operations, 2.25 of them multiplications, and vpsignb on the
+// weights is a third one for the multipliers' ports.
 #pragma once
 
 #include "rows__avx2.h"

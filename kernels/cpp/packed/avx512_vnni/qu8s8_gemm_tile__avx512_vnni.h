@@ -16,8 +16,9 @@ namespace {
 template <int MR> constexpr int chains() { return MR >= 6 ? 1 : MR >= 3 ? 2 : 4; }
 
 template <int MR>
-__attribute__((always_inline)) inline void gemm_tile(size_t kc, const void *const *rows, const void *panel, int32_t *acc,
-                      size_t acc_stride) {
+__attribute__((always_inline)) inline void gemm_tile(size_t kc, const void *const *rows,
+                                                     const void *panel, int32_t *acc,
+                                                     size_t acc_stride) {
     static_assert(MR >= 1 && MR <= 8, "");
     constexpr int CHAINS = chains<MR>();
     MOE_REQUIRE(kc > 0);
