@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../packed/panel_products.h"
 #include "block.h"
 
 namespace moe {
@@ -13,16 +14,16 @@ namespace ep {
 class RowTiles {
 public:
     RowTiles(Worker &worker, std::size_t k, const void *const *rows, std::size_t count)
-        : k_(k), tiled_(worker.mk.tile_rows != 0),
+        : k_(k), panel_bytes_(worker.mk.panel_bytes(k)), tiled_(worker.mk.tile_rows != 0),
           rows_(tiled_ ? worker.scratch.tiles.prepare(worker.mk, k, rows, count) : rows) {}
     // A path with tiles takes a whole block at once: mr = kMaxBlockRows there.
     void multiply(const moe_microkernels &mk, std::size_t begin, std::size_t mr, const uint8_t *panel,
                   int32_t *acc, std::size_t acc_stride) const {
-        mk.gemm[mr - 1](k_, rows_ + begin, panel, acc, acc_stride);
+        packed::multiply(mk, rows_ + begin, mr, {panel, k_, panel_bytes_, 1}, acc, acc_stride);
     }
 
 private:
-    const std::size_t k_;
+    const std::size_t k_, panel_bytes_;
     const bool tiled_;
     const void *const *const rows_;
 };
