@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ from rich.table import Table
 
 from benchmarks.planted import FACTORY, twin
 from benchmarks.program import Output, add_scenarios, main, scenarios_of
-from moe_prof.analysis.decision import MARGIN, Ratio, Verdict, time_ratio, verdict
+from moe_prof.analysis.decision import MARGIN, Ratio, Verdict, settled, time_ratio, verdict
 from moe_prof.errors import WorkloadError
 from moe_prof.kernels.selection import variant as checked_variant
 from moe_prof.machine import Machine
@@ -55,8 +55,9 @@ class AgreementProgram:
             help="comparisons of each scenario and team (default: 100)",
         )  # fmt: skip
         parser.add_argument(
-            "--run-time", type=float, default=12.0, metavar="S", dest="run_time_s",
-            help="seconds of one comparison, its processes' start included (default: 12)",
+            "--run-time", type=float, default=20.0, metavar="S", dest="run_time_s",
+            help="most seconds of one comparison, which ends when both verdicts are clear "
+            "(default: 20)",
         )  # fmt: skip
         parser.add_argument(
             "--max-time", type=float, default=3600.0, metavar="S", dest="max_time_s",
@@ -68,7 +69,7 @@ class AgreementProgram:
         )  # fmt: skip
         parser.add_argument(
             "--processes", type=int, default=3, metavar="P",
-            help="processes of one comparison (default: 3)",
+            help="processes of one comparison before it may end (default: 3)",
         )  # fmt: skip
 
     def run(self, args: argparse.Namespace, facts: Machine, progress: Progress) -> Output:
@@ -81,19 +82,12 @@ class AgreementProgram:
             max(1, args.processes),
         )  # fmt: skip
         tallies = [Tally(scenario, team) for scenario in scenarios for team in teams]
-        end_s = time.monotonic() + args.max_time_s
-        for number in range(args.runs):
-            for tally in tallies:
-                if time.monotonic() + settings.run_time_s > end_s:
-                    continue
-                label = f"{tally.scenario.label}, {tally.threads} threads"
-                progress.step(f"{label}: comparison {number + 1} of {args.runs}")
-                tally.add(_samples(settings, tally, number))
+        notes = _run_all(args, settings, tallies, progress)
         return Output(
             results=[tally.as_dict(settings) for tally in tallies],
             body=_table(tallies, settings),
             draw=lambda figure: _draw(figure, tallies),
-            notes=_notes(tallies, args.runs),
+            notes=(*_notes(tallies, args.runs), *notes),
         )
 
 
@@ -121,9 +115,29 @@ class Tally:
         self.equal: list[Ratio] = []
         self.planted: list[Ratio] = []
         self.scatter: list[float] = []
+        self.taken_s: list[float] = []
+        self.processes: list[int] = []
+        self.failed = 0
 
-    def add(self, samples: Sequence[Samples]) -> None:
+    @property
+    def label(self) -> str:
+        """Scenario and team."""
+        noun = "thread" if self.threads == 1 else "threads"
+        return f"{self.scenario.label}, {self.threads} {noun}"
+
+    def said(self) -> str:
+        """The verdicts so far, in short."""
+        counts = (
+            f"{name} {', '.join(f'{count} {word}' for word, count in _verdicts(ratios).items())}"
+            for name, ratios in (("equal:", self.equal), ("planted:", self.planted))
+            if ratios
+        )
+        return "; ".join(counts)
+
+    def add(self, samples: Sequence[Samples], *, taken_s: float, processes: int) -> None:
         """One run's samples: old, equal, slower."""
+        self.taken_s.append(taken_s)
+        self.processes.append(processes)
         old, same, slower = samples
         for found, new in ((self.equal, same), (self.planted, slower)):
             ratio = time_ratio(old, new, same_run=True)
@@ -138,6 +152,7 @@ class Tally:
             "margin": MARGIN, "scatter_between_processes": _median(self.scatter),
             "equal": dict(_verdicts(self.equal)), "planted": dict(_verdicts(self.planted)),
             "planted_percent": settings.mark,
+            "taken_s": self.taken_s, "processes": self.processes, "failed": self.failed,
             "ratios": [
                 {"equal": one.interval.value, "planted": other.interval.value}
                 for one, other in zip(self.equal, self.planted, strict=False)
@@ -145,9 +160,41 @@ class Tally:
         }  # fmt: skip
 
 
-def _samples(settings: Settings, tally: Tally, number: int) -> list[Samples]:
+def _run_all(
+    args: argparse.Namespace, settings: Settings, tallies: Sequence[Tally], progress: Progress
+) -> tuple[str, ...]:
+    """All comparisons that the time allows; Ctrl-C ends them with what there is. Gives remarks."""
+    notes: list[str] = []
+    start_s = time.monotonic()
+    end_s = start_s + args.max_time_s
+    try:
+        for number in range(args.runs):
+            for tally in tallies:
+                if time.monotonic() + settings.run_time_s > end_s:
+                    continue
+                passed_s = time.monotonic() - start_s
+                progress.step(
+                    f"{tally.label}: comparison {number + 1} of {args.runs} at {passed_s:.0f} s"
+                    + (f" ({said})" if (said := tally.said()) else "")
+                )
+                try:
+                    _compare(settings, tally, number)
+                except WorkloadError as error:
+                    tally.failed += 1
+                    notes.append(f"{tally.label}, comparison {number + 1}: {error}")
+    except KeyboardInterrupt:
+        notes.append("interrupted: these are the comparisons before")
+    return tuple(notes)
+
+
+def _compare(settings: Settings, tally: Tally, number: int) -> None:
     """One interleaved run; raises WorkloadError when one of the three has no time."""
     base = job_of(settings.variant)
+    old, *others = settings.names
+
+    def enough(samples: Mapping[str, Samples]) -> bool:
+        return all(settled(samples[old], samples[name]) for name in others)
+
     measured = measure(
         Request(
             scenario=tally.scenario,
@@ -159,6 +206,7 @@ def _samples(settings: Settings, tally: Tally, number: int) -> list[Samples]:
             seed=number,
             max_time_s=settings.run_time_s,
             processes=settings.processes,
+            enough=enough,
             plan_factory=FACTORY,
         )
     )
@@ -167,7 +215,8 @@ def _samples(settings: Settings, tally: Tally, number: int) -> list[Samples]:
     for timing in measured.timings:
         if not timing.trusted:
             raise WorkloadError(f"{timing.variant}: {timing.reason}; allow more --run-time")
-    return [timing.samples_s for timing in measured.timings]
+    samples = [timing.samples_s for timing in measured.timings]
+    tally.add(samples, taken_s=measured.elapsed_s, processes=measured.processes)
 
 
 def _scatter(old: Samples, new: Samples) -> float:
@@ -192,7 +241,8 @@ def _table(tallies: Sequence[Tally], settings: Settings) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
     for title in ("", "code"):
         table.add_column(title, no_wrap=True)
-    for title in ("T", "runs", "same", "slower", "faster", "too noisy", "ratio", "95 % +-"):
+    counted = ("T", "runs", "same", "slower", "faster", "too noisy", "ratio", "95 % +-")
+    for title in (*counted, "processes", "seconds"):
         table.add_column(title, justify="right", no_wrap=True)
     for tally in tallies:
         for code, ratios in (("equal", tally.equal), (settings.mark, tally.planted)):
@@ -204,22 +254,24 @@ def _table(tallies: Sequence[Tally], settings: Settings) -> Table:
                 *(str(said[word]) for word in words),
                 f"{statistics.median(one.interval.value for one in ratios):.4f}" if ratios else "-",
                 f"{100 * statistics.median(widths):.1f} %" if widths else "-",
+                f"{statistics.mean(tally.processes):.1f}" if ratios else "-",
+                f"{statistics.mean(tally.taken_s):.1f}" if ratios else "-",
             )  # fmt: skip
     return table
 
 
 def _notes(tallies: Sequence[Tally], runs: int) -> tuple[str, ...]:
     notes = [
-        f"{tally.scenario.label}, {tally.threads} threads: processes scatter by "
+        f"{tally.label}: processes scatter by "
         f"{100 * scatter:.2f} % (standard deviation of the ratio of equal code)"
         for tally in tallies
         if (scatter := _median(tally.scatter)) is not None
     ]
     notes += [
-        f"{tally.scenario.label}, {tally.threads} threads: {len(tally.equal)} of {runs} "
+        f"{tally.label}: {len(tally.equal)} of {runs} "
         "comparisons in the time; allow more --max-time"
         for tally in tallies
-        if len(tally.equal) < runs
+        if len(tally.equal) + tally.failed < runs
     ]
     return tuple(notes)
 
@@ -236,7 +288,7 @@ def _draw(figure: Figure, tallies: Sequence[Tally]) -> None:
                 if low is not None and high is not None:
                     axes.plot([low, high], [place, place], color="C0", linewidth=1)
             axes.axvspan(1 / (1 + MARGIN), 1 + MARGIN, color="black", alpha=0.1)
-            axes.set_title(f"{tally.scenario.label}, {tally.threads} threads: {code}")
+            axes.set_title(f"{tally.label}: {code}")
             axes.set_xlabel("new / old, 95 % interval")
     figure.set_size_inches(9, 3.0 * len(tallies))
 

@@ -7,6 +7,7 @@ MOE_PROF_ISA overrides. Nothing is compiled before a plan is prepared.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -31,6 +32,9 @@ MAX_THREADS = 1024
 MAX_WORKSPACE_TOKENS = 1 << 24
 
 
+Finder = Callable[[Kind, Progress], Build]
+
+
 class Variant(Protocol):
     """Something that can be prepared for weights."""
 
@@ -41,6 +45,7 @@ class Variant(Protocol):
     def prepare(
         self, w: Weights, threads: int = 2, *, isa: str | None = None, max_tokens: int = 1024,
         build: Kind = "release", pin: bool = False, progress: Progress = SILENT,
+        find: Finder = kernel_build.build,
     ) -> Plan:  # fmt: skip
         """A plan for these weights; raises MoeProfError."""
 
@@ -137,6 +142,7 @@ class BuiltinVariant:
     def prepare(
         self, w: Weights, threads: int = 2, *, isa: str | None = None, max_tokens: int = 1024,
         build: Kind = "release", pin: bool = False, progress: Progress = SILENT,
+        find: Finder = kernel_build.build,
     ) -> Plan:  # fmt: skip
         """Build the kernels if needed, choose the path, pack the weights, start the threads.
 
@@ -148,6 +154,7 @@ class BuiltinVariant:
             build: release, gprof, phases or portable.
             pin: bind thread i to the i-th allowed CPU.
             progress: told when something is compiled.
+            find: gives the build; who prepares often may remember it.
 
         Raises:
             UsageError: a wrong argument, or a path that this machine lacks.
@@ -166,7 +173,7 @@ class BuiltinVariant:
             )
             return Plan(kernel, w.d_model)
         forced_isa(spec, isa)  # refuse before minutes of compiling
-        built = kernel_build.build(build, progress)
+        built = find(build, progress)
         library = NativeLibrary(built.library(choose_isa(spec, isa, built)))
         backend = NativeBackend(
             library, built.support, spec.name, w, threads=threads, max_tokens=max_tokens, pin=pin
@@ -183,6 +190,7 @@ class UserVariant:
     def prepare(
         self, w: Weights, threads: int = 2, *, isa: str | None = None, max_tokens: int = 1024,
         build: Kind = "release", pin: bool = False, progress: Progress = SILENT,
+        find: Finder = kernel_build.build,
     ) -> Plan:  # fmt: skip
         """Load the library and prepare its variant (its first, unless one is named).
 
@@ -198,7 +206,7 @@ class UserVariant:
         del build  # the library is as it is
         path, _, inner = self.name.partition(".so:")
         library = NativeLibrary(Path(f"{path}.so" if inner else self.name).absolute())
-        support = kernel_build.build("release", progress).support
+        support = find("release", progress).support
         backend = NativeBackend(
             library, support, inner or None, guarded_weights(w),
             threads=threads, max_tokens=max_tokens, pin=pin,

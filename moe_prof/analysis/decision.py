@@ -53,10 +53,12 @@ Verdict = Literal["faster", "slower", "same", "too noisy"]
 
 MARGIN = 0.02
 """Verdict ``same``: the whole interval lies within 1 / (1 + MARGIN) .. 1 + MARGIN."""
-LAYOUT = 0.005
+LAYOUT = 0.0075
 """Standard deviation that memory layouts are assumed to give to a process's ratio at least."""
 PRIOR_PROCESSES = 4
 """Weight of that assumption: as if so many further processes had shown it."""
+LOOK_CONFIDENCE = 0.99
+"""Confidence of the interval that may end a run before its time is over."""
 DRAWS = 500
 
 _Groups = Mapping[int, F64]
@@ -88,11 +90,19 @@ class Ratio:
         return replace(self, interval=stretched)
 
 
-def time_ratio(old: Samples, new: Samples, *, same_run: bool, seed: int = 0) -> Ratio | None:
+def time_ratio(
+    old: Samples,
+    new: Samples,
+    *,
+    same_run: bool,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Ratio | None:
     """The ratio new / old; None when one of the two has no samples.
 
     Args:
         same_run: equal keys are the same round of one run, so they are paired.
+        confidence: of the interval.
     """
     if not old or not new:
         return None
@@ -103,7 +113,8 @@ def time_ratio(old: Samples, new: Samples, *, same_run: bool, seed: int = 0) -> 
         estimates = [_estimate(_grouped(logs), generator)]
         median = math.exp(float(np.median(list(logs.values()))))
         effect = float(np.mean(np.sign(list(logs.values()))))
-        return Ratio(_interval(estimates, median, len(common)), paired=True, effect=effect)
+        found = _interval(estimates, median, len(common), confidence)
+        return Ratio(found, paired=True, effect=effect)
     effect = cliffs_delta(list(new.values()), list(old.values()))
     count = min(len(old), len(new))
     value = float(np.median(list(new.values())) / np.median(list(old.values())))
@@ -113,7 +124,8 @@ def time_ratio(old: Samples, new: Samples, *, same_run: bool, seed: int = 0) -> 
     sides = [{key: math.log(value) for key, value in side.items()} for side in (new, old)]
     above, below = (_estimate(_grouped(side), generator) for side in sides)
     negative = replace(below, mean=-below.mean)
-    return Ratio(_interval([above, negative], value, count), paired=False, effect=effect)
+    found = _interval([above, negative], value, count, confidence)
+    return Ratio(found, paired=False, effect=effect)
 
 
 def verdict(ratio: Interval | None, *, margin: float = MARGIN) -> Verdict:
@@ -138,6 +150,20 @@ def exceeds(ratio: Interval | None, limit: float) -> bool | None:
     if ratio.low > 1 + limit:
         return True
     return False if ratio.high <= 1 + limit else None
+
+
+def settled(
+    old: Samples, new: Samples, *, margin: float = MARGIN, limit: float | None = None
+) -> bool:
+    """Whether further processes of the same run are not needed: see the module's text.
+
+    Args:
+        limit: what :func:`exceeds` is to answer as well; None for nothing.
+    """
+    ratio = time_ratio(old, new, same_run=True, confidence=LOOK_CONFIDENCE)
+    if ratio is None or verdict(ratio.interval, margin=margin) == "too noisy":
+        return False
+    return limit is None or exceeds(ratio.interval, limit) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +204,9 @@ def _resampled_medians(values: F64, generator: np.random.Generator) -> F64:
     return np.asarray(np.median(drawn, axis=1), dtype=np.float64)
 
 
-def _interval(estimates: Sequence[_Estimate], value: float, count: int) -> Interval:
+def _interval(
+    estimates: Sequence[_Estimate], value: float, count: int, confidence: float
+) -> Interval:
     """exp of the interval of a sum of independent estimates, around ``value``."""
     from scipy.special import stdtrit  # noqa: PLC0415  (slow to import, and few commands need it)
 
@@ -186,7 +214,7 @@ def _interval(estimates: Sequence[_Estimate], value: float, count: int) -> Inter
     variance = sum(one.variance for one in estimates)
     squares = sum(one.variance**2 / one.freedom for one in estimates)
     freedom = variance**2 / squares if squares > 0 else estimates[0].freedom
-    half = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(variance)
     low, high = min(value, math.exp(mean - half)), max(value, math.exp(mean + half))
     return Interval(value, low, high, count, "moderated t")
 

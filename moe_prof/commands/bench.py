@@ -57,9 +57,10 @@ class Bench:
         add_build(parser)
         add_toolchains(parser)
         parser.add_argument(
-            "--processes", metavar="P", type=positive_int, default=DEFAULT_PROCESSES,
-            help="worker processes, each with its own memory layout: more tell smaller differences "
-            f"(default: {DEFAULT_PROCESSES})",
+            "--processes", metavar="P", type=positive_int, default=None,
+            help="worker processes: more tell smaller differences (default: "
+            f"{DEFAULT_PROCESSES}; with --vs VARIANT further ones until the verdict is clear, as "
+            "long as time is left)",
         )  # fmt: skip
         parser.add_argument(
             "--vs", metavar="OLD", default=None,
@@ -85,7 +86,9 @@ class Bench:
         )  # fmt: skip
         variants = tuple(jobs)
         versus.check(replace(workload, variants=variants), facts)
-        request = _request(args, workload, tuple(jobs.values()))
+        request = replace(
+            _request(args, workload, tuple(jobs.values())), enough=versus.enough(jobs)
+        )
         measured = replace(workload, variants=variants)
         with open_session(
             self.name, measured, facts, argv=args.argv, folder=folder, build=args.build
@@ -129,7 +132,7 @@ def _request(args: argparse.Namespace, workload: Workload, jobs: tuple[Job, ...]
         seed=workload.seed,
         repeat=args.repeat,
         max_time_s=args.max_time_s,
-        processes=args.processes,
+        processes=args.processes or DEFAULT_PROCESSES,
         build=args.build,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from rich.text import Text
 from moe_prof import session as sessions
 from moe_prof.analysis import comparison_rows
 from moe_prof.analysis.comparison import BASELINE, Side, compare, pairs_between, pairs_within
+from moe_prof.analysis.decision import settled
 from moe_prof.analysis.differences import (
     Identity,
     VariantFacts,
@@ -31,9 +32,11 @@ from moe_prof.kernels.compiler import find_compiler
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
 from moe_prof.measure.jobs import job_of
+from moe_prof.measure.results import Job
 from moe_prof.render.compare_view import comparison_view
 from moe_prof.rows import Row, unavailable
 from moe_prof.session import MANIFEST, SavedSession
+from moe_prof.stats import Samples
 from moe_prof.toolversions import BUILD_TOOL, SOURCES_TOOL
 
 
@@ -117,6 +120,28 @@ class Versus:
         self._alike = not found
         self._notes += refuse(found, self.args, what)
         self._notes += remarks(before, after)
+
+    def enough(self, jobs: Mapping[str, Job]) -> Callable[[Mapping[str, Samples]], bool] | None:
+        """What tells a run when its samples answer the question; None without an old variant.
+
+        Args:
+            jobs: what is measured, by the name that the report gives it.
+        """
+        if self.name is None or self.args.processes is not None:
+            return None
+        old = jobs[self.name].variant
+        others = [name for name in jobs if name not in (self.name, BASELINE)] or [BASELINE]
+
+        def settled_all(samples: Mapping[str, Samples]) -> bool:
+            return all(
+                settled(
+                    samples[old], samples[jobs[name].variant],
+                    margin=self.args.margin, limit=self.args.fail_on,
+                )
+                for name in others if samples[jobs[name].variant]
+            )  # fmt: skip
+
+        return settled_all
 
     def compare(self, run_id: str, rows: Sequence[Row]) -> Compared:
         """The rows of the finished run against the old side."""

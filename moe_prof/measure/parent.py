@@ -30,6 +30,7 @@ from moe_prof.measure.remarks import remarks
 from moe_prof.measure.results import (
     DEFAULT_BUDGET_S,
     DEFAULT_FACTORY,
+    MOST_PROCESSES,
     Measurement,
     PhaseTimes,
     Request,
@@ -109,6 +110,7 @@ class _Run:
         self._checked_tokens = 0
         self._processes: set[int] = set()
         self._index = -1
+        self._process_s = 0.0
         self._notes: list[str] = []
         self._crowds: list[Crowd] = []
         self._variant, self._step = "", "start"
@@ -196,13 +198,28 @@ class _Run:
         left = len(repeats) if repeats is not None else self._request.processes
         if self._mode == "phases":
             left = 1
-        while left > 0 and any(self._pending(record) for record in self.records.values()):
+        while any(self._pending(record) for record in self.records.values()):
+            if left == 0 and repeats is None and self._wants_more():
+                left = 1
+            if left == 0:
+                break
             if self._clock.hard and self._clock.left_s <= 0:
                 raise OutOfTimeError
             fixed = repeats[len(repeats) - left] if repeats is not None else None
+            start_s = self._clock.elapsed_s
             planned = self._one_process(left, fixed)
+            self._process_s = self._clock.elapsed_s - start_s
             if planned is not None:
                 left = min(left, planned) - 1
+
+    def _wants_more(self) -> bool:
+        """Whether one process more is asked for, and as long a one as the last fits."""
+        enough = self._request.enough
+        if self._mode != "time" or enough is None or self._index + 1 >= MOST_PROCESSES:
+            return False
+        if self._process_s > self._clock.left_s:
+            return False
+        return not enough({name: record.samples_s for name, record in self.records.items()})
 
     def _pending(self, record: Record) -> bool:
         return record.active and (self._mode == "time" or record.phases is None)

@@ -6,6 +6,7 @@ any origin, as long as its plans do what :class:`MeasuredPlan` says.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from moe_prof.errors import UsageError
-from moe_prof.kernels.build import Kind
+from moe_prof.kernels.build import Build, Kind
+from moe_prof.kernels.build import build as find_build
 from moe_prof.kernels.info import PhaseTimes, PlanInfo
 from moe_prof.kernels.selection import variant
 from moe_prof.kernels.weights import Weights
+from moe_prof.progress import Progress
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -54,7 +57,15 @@ def kernel_plan(
     name: str, w: Weights, *, threads: int, isa: str | None, max_tokens: int, build: Kind
 ) -> AbstractContextManager[MeasuredPlan]:
     """A plan of the built-in variants, or of the library of which ``name`` is the path."""
-    return variant(name).prepare(w, threads, isa=isa, max_tokens=max_tokens, build=build)
+    return variant(name).prepare(
+        w, threads, isa=isa, max_tokens=max_tokens, build=build, find=_build_once
+    )
+
+
+@functools.cache
+def _build_once(kind: Kind, progress: Progress) -> Build:
+    """What was built when this process began: plans are prepared often, sources hashed once."""
+    return find_build(kind, progress)
 
 
 def load_factory(dotted: str) -> PlanFactory:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from moe_prof.kernels.build import Kind
 from moe_prof.measure.crowd import Crowd
 from moe_prof.scenario import Scenario
-from moe_prof.stats import Key
+from moe_prof.stats import Key, Samples
 
 Status = Literal[
     "ok", "wrong", "crashed", "hung", "failed", "unavailable", "no_time", "interrupted"
@@ -21,6 +21,8 @@ WORKLOAD_FAILURES: frozenset[Status] = frozenset({"wrong", "crashed", "hung", "f
 DEFAULT_FACTORY = "moe_prof.measure.plans:kernel_plan"
 DEFAULT_BUDGET_S = 20.0
 DEFAULT_PROCESSES = 3
+MOST_PROCESSES = 12
+"""Where processes are added until there are enough samples."""
 MIN_SAMPLE_S = 0.02
 """A sample lasts at least this long: the clock (tens of ns) and a timer interrupt vanish in it."""
 
@@ -56,6 +58,9 @@ class Request:
         max_time_s: bound of the whole measurement, None: about ``DEFAULT_BUDGET_S``, exceeded
             where a single round takes longer.
         processes: worker processes, each with its own memory layout.
+        enough: asked after these processes whether the samples, by variant, say what they are for;
+            as long as not, further processes follow while there is time, ``MOST_PROCESSES`` in all.
+            None: no further ones. A forced number of rounds has none either.
         min_sample_s: shortest sample; loops are calibrated to reach it.
         hang_s: a step of the variant longer than this is taken for a hang; None: from the work.
         plan_factory: ``module:function`` that makes a plan, see ``moe_prof.measure.plans``.
@@ -69,6 +74,7 @@ class Request:
     repeat: int | None = None
     max_time_s: float | None = None
     processes: int = DEFAULT_PROCESSES
+    enough: Callable[[Mapping[str, Samples]], bool] | None = None
     min_sample_s: float = MIN_SAMPLE_S
     hang_s: float | None = None
     plan_factory: str = DEFAULT_FACTORY

@@ -4,6 +4,13 @@ Run as ``python -m moe_prof.measure.worker EVENTS_FD PARENT_PID``; see ``protoco
 said. A kernel that crashes takes this process with it; the parent knows from the last line which
 variant it was. The loops of a sample are calibrated as pyperf does: doubled until a sample lasts
 long enough (pyperf's documentation, "Runner: calibration").
+
+Where weights and buffers lie moves a time by more than most changes do (Mytkowicz et al., Producing
+Wrong Data Without Doing Anything Obviously Wrong!, 2009), and stays for the life of a plan. So every
+round prepares the plans anew, at other addresses, where that takes little (randomized layouts:
+Curtsinger, Berger, Stabilizer, 2013): rounds then scatter by layouts too, and their median averages
+over them. A round's samples are taken in pieces by turns, since other programs, above all on the
+other hardware thread of a core, disturb for some milliseconds; the sample is the pieces' median.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any, NoReturn
@@ -36,7 +43,13 @@ from moe_prof.measure.schedule import is_due
 
 MAX_LOOPS = 1 << 30
 WARMUP_SHARE = 8
-"""A sample is preceded by one loop in so many, to bring back what other variants evicted."""
+"""A piece is preceded by one loop in so many, to bring back what other variants evicted."""
+PIECES, PIECE_LOOPS = 5, 4
+"""Pieces of a sample at most, and loops of a piece at least."""
+RENEW_S = 0.2
+"""A plan that took longer to prepare keeps its memory for the life of the process."""
+PADDING_BYTES = 200_000
+"""Most memory taken between two plans, so that they do not come to lie where they were."""
 PHASE_WINDOW_S, PHASE_WINDOWS, PHASE_LONGEST_S = 0.02, 5, 0.5
 """A window of forwards, how many at most, and when no further one begins: other programs disturb
 some windows, and waiting for a thread that they hold up is not the variant's own.
@@ -69,7 +82,12 @@ class Worker:
         limit_s = request.setup_limit_s
         self._setup_end_s = math.inf if limit_s is None else time.monotonic() + limit_s
         self._plans: dict[str, MeasuredPlan] = {}
+        self._jobs = {job.variant: job for job in request.jobs}
+        self._kept: dict[str, ExitStack] = {}
         self._loops: dict[str, int] = {}
+        self._prepare_s: dict[str, float] = {}
+        self._padding: list[npt.NDArray[np.uint8]] = []
+        self._generator = np.random.default_rng(os.getpid())
         self._closing = False
         self._factory = load_factory(request.plan_factory)
         self._weights = layer_weights(request.scenario, request.seed)
@@ -94,7 +112,8 @@ class Worker:
                     self._emit("late", job.variant)
                     continue
                 with self._blaming(job.variant):
-                    plan = self._prepare(job, open_plans)
+                    kept = self._kept[job.variant] = open_plans.enter_context(ExitStack())
+                    plan = self._prepare(job, kept)
                     if self._check(job, plan):
                         self._calibrate(job, plan)
                         self._plans[job.variant] = plan
@@ -134,6 +153,12 @@ class Worker:
     def _prepare(self, job: WorkerJob, open_plans: ExitStack) -> MeasuredPlan:
         self._emit("starting", job.variant, step="prepare")
         start_s = time.perf_counter()
+        plan = self._enter(job, open_plans)
+        prepare_s = self._prepare_s[job.variant] = time.perf_counter() - start_s
+        self._emit("prepared", job.variant, info=asdict(plan.info), prepare_s=prepare_s)
+        return plan
+
+    def _enter(self, job: WorkerJob, open_plans: ExitStack) -> MeasuredPlan:
         plan = open_plans.enter_context(
             self._factory(
                 job.variant,
@@ -144,10 +169,26 @@ class Worker:
                 build=self._request.build,
             )
         )
-        prepare_s = time.perf_counter() - start_s
         open_plans.callback(self._announce_close, job.variant)  # called just before its close
-        self._emit("prepared", job.variant, info=asdict(plan.info), prepare_s=prepare_s)
         return plan
+
+    def _renews(self, name: str) -> bool:
+        """Whether every round prepares it anew; a long forward is left as it is."""
+        return self._loops[name] > 1 and self._prepare_s[name] <= RENEW_S
+
+    def _renew(self, names: Sequence[str]) -> None:
+        """The plans again, in other memory: none may take the place that it has just left."""
+        for name in names:
+            with self._blaming(name):
+                self._emit("starting", name, step="renew")
+                self._kept[name].close()
+        for place in self._generator.permutation(len(names)):
+            name = names[int(place)]
+            size = int(self._generator.integers(1, PADDING_BYTES))
+            self._padding.append(np.ones(size, np.uint8))
+            with self._blaming(name):
+                self._emit("starting", name, step="renew")
+                self._plans[name] = self._enter(self._jobs[name], self._kept[name])
 
     def _check(self, job: WorkerJob, plan: MeasuredPlan) -> bool:
         """Compare one forward with the oracle, before the timing and once more after it."""
@@ -185,7 +226,8 @@ class Worker:
         self._emit(
             "calibrated", job.variant, loops=loops, forward_s=total_s / loops, cpu_s=cpu_s / loops,
             warmups=warmups,
-            sample_s=total_s * (1 + _warmup_loops(loops) / loops),
+            sample_s=total_s / loops * _sample_loops(loops)
+            + (self._prepare_s[job.variant] if self._renews(job.variant) else 0.0),
         )  # fmt: skip
 
     def _sample_rounds(self, rounds: Rounds) -> None:
@@ -200,21 +242,37 @@ class Worker:
             if index and time.monotonic() > limit_s:
                 break
             first = index % len(names)
-            for name in (*names[first:], *names[:first]):
-                if name in self._plans and is_due(index, samples[name], total):
-                    with self._blaming(name):
-                        self._sample(name, index)
+            turn = (*names[first:], *names[:first])
+            self._sample_round(index, [n for n in turn if is_due(index, samples[n], total)])
         gc.enable()
 
-    def _sample(self, name: str, index: int) -> None:
-        plan, loops = self._plans[name], self._loops[name]
+    def _sample_round(self, index: int, due: Sequence[str]) -> None:
+        """One sample of each, in pieces by turns; ``due`` may name what has failed."""
+        self._renew([name for name in due if name in self._plans and self._renews(name)])
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in due}
+        for piece in range(PIECES):
+            for name in due if piece % 2 == 0 else reversed(due):
+                if name in self._plans and piece < _pieces(self._loops[name]):
+                    with self._blaming(name):
+                        taken[name].append(self._piece(name))
+        for name in due:
+            if name in self._plans:
+                wall_s, cpu_s = (float(value) for value in np.median(taken[name], axis=0))
+                pieces, loops = len(taken[name]), _piece_loops(self._loops[name])
+                self._emit(
+                    "sampled", name, round=index, loops=pieces * loops, wall_s=pieces * wall_s,
+                    cpu_s=pieces * cpu_s,
+                )  # fmt: skip
+
+    def _piece(self, name: str) -> tuple[float, float]:
+        """Wall and CPU seconds of a piece's loops, after its warm-up."""
+        plan, loops = self._plans[name], _piece_loops(self._loops[name])
         self._emit("starting", name, step="sample")
-        if _warmup_loops(loops):
+        if self._loops[name] > 1:
             _seconds(plan, self._x, _warmup_loops(loops))
         cpu_start_s = time.process_time()
         wall_s = _seconds(plan, self._x, loops)
-        cpu_s = time.process_time() - cpu_start_s
-        self._emit("sampled", name, round=index, loops=loops, wall_s=wall_s, cpu_s=cpu_s)
+        return wall_s, time.process_time() - cpu_start_s
 
     def _time_phases(self, job: WorkerJob) -> None:
         with self._blaming(job.variant), ExitStack() as open_plan:
@@ -248,8 +306,23 @@ def _seconds(plan: MeasuredPlan, x: npt.NDArray[np.float32], loops: int) -> floa
     return float(np.sum(plan.time_forward(x, loops)))
 
 
+def _pieces(loops: int) -> int:
+    """Pieces of a sample of so many loops."""
+    return max(1, min(PIECES, loops // PIECE_LOOPS))
+
+
+def _piece_loops(loops: int) -> int:
+    return math.ceil(loops / _pieces(loops))
+
+
+def _sample_loops(loops: int) -> int:
+    """All loops that a sample costs."""
+    size = _piece_loops(loops)
+    return _pieces(loops) * (size + (_warmup_loops(size) if loops > 1 else 0))
+
+
 def _warmup_loops(loops: int) -> int:
-    """Loops before a sample; a single long forward needs none: its own start is negligible."""
+    """Loops before a piece; a single long forward needs none: its own start is negligible."""
     return 0 if loops == 1 else max(1, loops // WARMUP_SHARE)
 
 

@@ -90,6 +90,7 @@ class FakePlan:
     def time_forward(self, x, iterations):
         """An invented time with 1 % noise."""
         self.at("time")
+        self.forwards += iterations
         if self.name == "slow":
             time.sleep(SLOW_S * iterations)
         forward_s = SLOW_S if self.name == "slow" else FORWARD_S.get(self.name, 2e-3)
