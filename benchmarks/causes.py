@@ -1,7 +1,10 @@
 """How many planted causes ``topdown -- PROGRAM`` names: right, unknown and wrong.
 
-Builds the fixed-work programs of ``benchmarks/causes`` (the name of each is its cause), measures
-them one after the other and prints a table. Run: python -m benchmarks.causes [NAME...]
+Builds fixed-work programs, measures them one after the other and prints a table. In
+``benchmarks/causes`` the name of each is its cause; the rules were written with these at hand. In
+``benchmarks/causes/others`` a line ``Planted: CAUSE[, CAUSE]`` names what may be said; these are
+other structures and languages, and were first judged by rules that had not seen them.
+Run: python -m benchmarks.causes [NAME...]
 """
 
 from __future__ import annotations
@@ -9,23 +12,42 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("causes")
+OTHERS = FOLDER / "others"
 LONGEST_S = 60
-FLAGS = ("-O2", "-pthread")
+FLAGS = ("-O2", "-pthread", "-fopenmp")
+COMPILERS = {".c": ("CC", "cc"), ".cpp": ("CXX", "c++")}
+INTERPRETERS = {".py": sys.executable, ".sh": "/bin/sh"}
+_PLANTED = re.compile(r"Planted: ([a-z0-9_, ]+)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A program and the causes that may be named."""
+
+    source: Path
+    causes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Without the ending."""
+        return self.source.stem
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One program: what was planted, what was named, in which time, and why."""
 
-    planted: str
+    planted: Planted
     named: str
     elapsed_s: float
     evidence: str
@@ -33,49 +55,84 @@ class Outcome:
     @property
     def judgement(self) -> str:
         """``right``, ``unknown`` or ``WRONG``."""
-        if self.named == self.planted:
+        if self.named in self.planted.causes:
             return "right"
         return "unknown" if self.named == "unknown" else "WRONG"
 
 
-def build(name: str, folder: Path) -> Path:
-    """Compile one program."""
-    program = folder / name
-    line = [os.environ.get("CC", "cc"), *FLAGS, "-o", str(program), str(FOLDER / f"{name}.c")]
+def programs() -> tuple[Planted, ...]:
+    """All of them, those with which the rules were written first."""
+    first = [Planted(path, (path.stem,)) for path in sorted(FOLDER.glob("*.c"))]
+    endings = {*COMPILERS, *INTERPRETERS}
+    others = [path for path in sorted(OTHERS.iterdir()) if path.suffix in endings]
+    return (*first, *(Planted(path, planted_in(path.read_text("ascii"))) for path in others))
+
+
+def planted_in(text: str) -> tuple[str, ...]:
+    """The causes that a source says may be named.
+
+    Raises:
+        ValueError: it says none.
+    """
+    match = _PLANTED.search(text)
+    if match is None:
+        raise ValueError("no line 'Planted: CAUSE.'")
+    return tuple(word.strip() for word in match[1].split(","))
+
+
+def build(planted: Planted, folder: Path) -> tuple[str, ...]:
+    """Compile one program, where it needs that; gives its command line."""
+    source = planted.source
+    if source.suffix in INTERPRETERS:
+        return INTERPRETERS[source.suffix], str(source)
+    variable, compiler = COMPILERS[source.suffix]
+    program = folder / planted.name
+    line = [os.environ.get(variable, compiler), *FLAGS, "-o", str(program), str(source), "-lm"]
     subprocess.run(line, check=True)
-    return program
+    return (str(program),)
 
 
-def measure(name: str, program: Path) -> Outcome:
+def measure(planted: Planted, command: Sequence[str]) -> Outcome:
     """One run of ``topdown -- PROGRAM``."""
     started_s = time.monotonic()
     line = [
         sys.executable, "-m", "moe_prof", "topdown", "--format", "json", "--max-time",
-        f"{LONGEST_S}s", "--", str(program),
+        f"{LONGEST_S}s", "--", *command,
     ]  # fmt: skip
     answer = subprocess.run(line, capture_output=True, text=True, check=False)
     elapsed_s = time.monotonic() - started_s
     if answer.returncode:
-        return Outcome(name, f"exit {answer.returncode}", elapsed_s, answer.stderr.strip())
+        named = f"exit {answer.returncode}"
+        return Outcome(planted, named, elapsed_s, answer.stderr.strip())
     found = {row["metric"]: row["source"] for row in json.loads(answer.stdout)["rows"]}
-    return Outcome(name, found["verdict"], elapsed_s, found["verdict_evidence"])
+    return Outcome(planted, found["verdict"], elapsed_s, found["verdict_evidence"])
 
 
 def main() -> None:
     """Build, measure, count."""
-    known = sorted(path.stem for path in FOLDER.glob("*.c"))
+    known = {planted.name: planted for planted in programs()}
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("names", nargs="*", choices=[*known, []], default=[])
-    names = parser.parse_args().names or known
+    parser.add_argument(
+        "names", nargs="*", choices=[*known, []], default=[], metavar="NAME",
+        help=f"of {', '.join(known)} (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--others", action="store_true", help="only those of benchmarks/causes/others"
+    )
+    args = parser.parse_args()
+    names = args.names or [
+        name for name, planted in known.items()
+        if not args.others or planted.source.parent == OTHERS
+    ]  # fmt: skip
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MOE_PROF_SESSIONS"] = f"{folder}/sessions"
         for name in names:
-            outcomes.append(measure(name, build(name, Path(folder))))
+            outcomes.append(measure(known[name], build(known[name], Path(folder))))
             last = outcomes[-1]
             sys.stdout.write(
-                f"{last.judgement:8} {last.planted:21} {last.named:21} {last.elapsed_s:5.0f} s  "
-                f"{last.evidence}\n"
+                f"{last.judgement:8} {last.planted.name:21} {last.named:21} "
+                f"{last.elapsed_s:5.0f} s  {last.evidence}\n"
             )
             sys.stdout.flush()
     for judgement in ("right", "unknown", "WRONG"):

@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from moe_prof import errors
 from moe_prof.analysis.work import count_work
-from moe_prof.errors import MoeProfError, WorkloadError
+from moe_prof.errors import WorkloadError
 from moe_prof.kernels.build import Kind, build
 from moe_prof.kernels.selection import is_library_path
 from moe_prof.kernels.table import BY_NAME
@@ -24,7 +23,7 @@ from moe_prof.measure.child import Child, ending_text
 from moe_prof.measure.clock import SETUP_SHARE, Clock, OutOfTimeError, late_text
 from moe_prof.measure.crowd import Crowd, average
 from moe_prof.measure.expected import save_expected
-from moe_prof.measure.protocol import Mode, Rounds, WorkerRequest
+from moe_prof.measure.protocol import Mode, Rounds, WorkerRequest, error_of
 from moe_prof.measure.records import Record
 from moe_prof.measure.remarks import remarks
 from moe_prof.measure.results import (
@@ -312,7 +311,7 @@ class _Run:
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["event"]
         if kind == "fatal":
-            raise _error(event)
+            raise error_of(event)
         if kind == "crowd":
             self._crowds.append(Crowd(event["cpus"], event["others"]))
         if event["variant"] not in self.records:
@@ -397,10 +396,3 @@ class _Run:
 
 def _is_python(variant: str) -> bool:
     return variant in BY_NAME and BY_NAME[variant].language == "numba"
-
-
-def _error(event: dict[str, Any]) -> MoeProfError:
-    """The error that a worker reported, as its own class."""
-    kind = getattr(errors, event["error"], MoeProfError)
-    found: MoeProfError = kind(event["message"])
-    return found

@@ -4,15 +4,16 @@ Parent to worker: a :class:`WorkerRequest`, then, after ``ready``, a :class:`Rou
 parent: events, each with ``event`` and, where it is about one, ``variant``:
 
 =============  ===================================================================================
-``starting``   a step of a variant begins: step (prepare, verify, calibrate, sample, close, phases)
+``starting``   a step of a variant begins: step (prepare, verify, calibrate, renew, sample, close,
+               phases)
 ``prepared``   info (the plan's own words), prepare_s
 ``verified``   rel_rmse, worst_error, worst_token, correct
 ``failed``     the plan raised: error (class name), message
 ``late``       the time for setting up is over before this variant's turn
-``calibrated`` loops, forward_s, cpu_s (of one forward), sample_s (with warm-up),
+``calibrated`` loops, forward_s, cpu_s (of one forward), sample_s (with warm-up and preparing anew),
                warmups [(loops, seconds per forward)]
 ``ready``      all variants are set up; the rounds are awaited
-``sampled``    round, loops, wall_s, cpu_s (of all loops)
+``sampled``    round, loops, wall_s, cpu_s (of all loops, by the median of its pieces)
 ``crowd``      cpus, others: use of the machine by other programs meanwhile
 ``timed``      phase timers: forwards, wall_s, phases_s (threads x phases), busy_s, wait_s
 ``done``       everything asked for has been done
@@ -28,6 +29,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from moe_prof import errors
+from moe_prof.errors import MoeProfError
 from moe_prof.kernels.build import Kind
 from moe_prof.presets import PLAIN, LayerOptions
 from moe_prof.scenario import Checkpoint, Scenario
@@ -118,3 +121,10 @@ class WorkerRequest:
             distinct_experts=self.distinct_experts,
             checkpoint=self.checkpoint,
         )
+
+
+def error_of(event: Mapping[str, Any]) -> MoeProfError:
+    """The error that a worker reported, as its own class."""
+    kind = getattr(errors, event["error"], MoeProfError)
+    found: MoeProfError = kind(event["message"])
+    return found

@@ -5,9 +5,9 @@ said. A kernel that crashes takes this process with it; the parent knows from th
 variant it was. The loops of a sample are calibrated as pyperf does: doubled until a sample lasts
 long enough (pyperf's documentation, "Runner: calibration").
 
-Where weights and buffers lie moves a time by more than most changes do (Mytkowicz et al., Producing
-Wrong Data Without Doing Anything Obviously Wrong!, 2009), and stays for the life of a plan. So every
-round prepares the plans anew, at other addresses, where that takes little (randomized layouts:
+Where weights and buffers lie moves a time by more than most changes do (Mytkowicz et al.,
+Producing Wrong Data Without Doing Anything Obviously Wrong!, 2009), and stays for the life of a
+plan. So every round prepares the plans anew, at other addresses, where that takes little (after
 Curtsinger, Berger, Stabilizer, 2013): rounds then scatter by layouts too, and their median averages
 over them. A round's samples are taken in pieces by turns, since other programs, above all on the
 other hardware thread of a core, disturb for some milliseconds; the sample is the pieces' median.

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from moe_prof.analysis.decision import exceeds, time_ratio, verdict
+from moe_prof.analysis.decision import LOOK_CONFIDENCE, exceeds, settled, time_ratio, verdict
 from moe_prof.stats import Interval, keyed
 from tests.moe_prof.analysis.timings import NOISES, two_sides
 
@@ -24,6 +24,75 @@ def said(noise, *, paired=True, **options):
 def test_same_code_twice_is_the_same(noise):
     """A/A, paired: at least 95 of 100 runs say so, whatever the noise."""
     assert said(noise)["same"] >= 95
+
+
+def said_with_stopping(noise, *, first=3, most=6, **options):
+    """The same where processes are added until the verdict is settled; also how many, at most."""
+    counts, used = Counter(), []
+    for seed in range(RUNS):
+        old, new = two_sides(seed, noise, processes=most, **options)
+        for processes in range(first, most + 1):
+            sides = [{k: v for k, v in side.items() if k[0] < processes} for side in (old, new)]
+            if settled(*sides):
+                break
+        counts[verdict(time_ratio(*sides, same_run=True).interval)] += 1
+        used.append(processes)
+    return counts, used
+
+
+ZEN4_S1 = {"placement": 0.018, "level": 0.01}
+"""Measured there: plans prepared anew scatter by 2.6 % of their ratio, samples by 1.4 % of it."""
+KEPT = {"layout": 0.0055, "level": 0.01, "most": 12}
+"""Measured there with plans that keep their memory: processes scatter by 0.76 % of the ratio."""
+KEPT_MORE = {"layout": 0.007, "level": 0.01, "most": 12}
+"""Processes that scatter by 1 %."""
+
+
+@pytest.mark.parametrize(
+    ("noise", "scatter"), [("outliers", ZEN4_S1), ("outliers", KEPT), ("normal", KEPT_MORE)]
+)
+def test_same_code_is_the_same_with_the_scatter_that_was_measured(noise, scatter):
+    """At least 95 of 100, although the run looks at its verdict after every process."""
+    counts, used = said_with_stopping(noise, **scatter)
+    assert counts["same"] >= 95
+    assert max(used) <= scatter.get("most", 6)
+
+
+@pytest.mark.parametrize("scatter", [ZEN4_S1, KEPT, KEPT_MORE])
+def test_three_percent_are_found_with_the_scatter_that_was_measured(scatter):
+    """In the first processes mostly."""
+    counts, used = said_with_stopping("outliers", ratio=1.03, **scatter)
+    assert counts["slower"] >= 95
+    assert sum(count == 3 for count in used) >= 60
+
+
+def test_processes_that_scatter_more_than_assumed_seldom_mislead():
+    """1.5 %, twice the assumed: looking again and again makes about one in ten wrong."""
+    counts, _ = said_with_stopping("normal", layout=0.0106, most=12)
+    assert counts["faster"] + counts["slower"] <= 10
+
+
+def test_a_verdict_is_settled_only_with_more_confidence():
+    """Some runs of equal code say ``same`` with 95 % and are not settled; none without samples."""
+    same, clear = 0, 0
+    for seed in range(20):
+        old, new = two_sides(seed, "normal", placement=0.018)
+        found = time_ratio(old, new, same_run=True).interval
+        wide = time_ratio(old, new, same_run=True, confidence=LOOK_CONFIDENCE).interval
+        assert wide.half_width > 1.3 * found.half_width
+        assert settled(old, new) == (verdict(wide) != "too noisy")
+        same += verdict(found) == "same"
+        clear += settled(old, new)
+    assert clear < same
+    assert not settled({}, new)
+
+
+def test_a_limit_has_to_be_settled_too():
+    """2.5 % slower is slower, but whether by more than 2.4 % stays open."""
+    old, new = two_sides(5, "normal", ratio=1.025)
+    assert settled(old, new)
+    assert not settled(old, new, limit=0.024)
+    assert settled(old, new, limit=0.1)
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -16,12 +16,14 @@ def two_sides(
     rounds: int = 20,
     layout: float = 0.003,
     level: float = 0.01,
+    placement: float = 0.0,
 ):
     """(old, new) samples of one interleaved run; the new side takes ``ratio`` times as long.
 
     ``layout`` is the scatter that a process gives to each side for its whole life, ``level`` that
-    of single samples. ``drifting`` and ``correlated`` disturb both members of a round alike, by
-    more than any difference looked for; ``outliers``: 5 % of all samples are longer by half.
+    of single samples, ``placement`` that of plans prepared anew each round. ``drifting`` and
+    ``correlated`` disturb both members of a round alike, by more than any difference looked for;
+    ``outliers``: 5 % of all samples are longer by half.
     """
     generator = np.random.default_rng(seed)
     sides = ({}, {})
@@ -33,6 +35,8 @@ def two_sides(
             common = 0.05 * generator.standard_normal(rounds)
         for side, scale in zip(sides, (1.0, ratio), strict=True):
             logs = common + layout * generator.standard_normal()
+            if placement:
+                logs = logs + placement * generator.standard_normal(rounds)
             if noise == "lognormal":
                 logs = logs + level * np.exp(0.8 * generator.standard_normal(rounds))
             else:

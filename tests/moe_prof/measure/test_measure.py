@@ -50,6 +50,59 @@ def test_loops_reach_the_shortest_sample(request_for):
     assert [loops for loops, _ in timing.warmups_s[0]] == [1, 2, 4, 8, 16, 32]
 
 
+def test_processes_follow_until_there_are_enough_samples(request_for):
+    """Asked after those that are due, with the samples of all variants."""
+    asked = []
+
+    def enough(samples):
+        asked.append(
+            {name: len({process for process, _ in found}) for name, found in samples.items()}
+        )
+        return len(asked) == 3  # fmt: skip
+
+    changes = {"repeat": None, "processes": 1, "enough": enough, "min_sample_s": 0.001}
+    measurement = measure(request_for("good", "fast", **changes))
+    assert asked == [{"good": count, "fast": count} for count in (1, 2, 3)]
+    assert measurement.processes == 3
+
+
+def test_processes_end_at_the_most(request_for, monkeypatch):
+    """However long the answer is no."""
+    monkeypatch.setattr(parent, "MOST_PROCESSES", 2)
+    changes = {"repeat": None, "processes": 1, "enough": lambda _: False, "min_sample_s": 0.001}
+    assert measure(request_for("good", **changes)).processes == 2
+
+
+def test_no_process_follows_that_does_not_fit_the_time(request_for, monkeypatch):
+    """As long as the last one took is left at least."""
+    wish_for(monkeypatch, 0.01)
+    changes = {"repeat": None, "processes": 1, "enough": lambda _: False, "min_sample_s": 0.001}
+    assert measure(request_for("good", **changes)).processes == 1
+
+
+def test_a_forced_number_of_rounds_is_not_extended(request_for):
+    """``--repeat`` is what the user wants."""
+    assert measure(request_for("good", enough=lambda _: False)).processes == 2
+
+
+def test_every_round_prepares_the_plans_anew(request_for, monkeypatch, tmp_path):
+    """At other addresses; a plan whose forward is long keeps its memory."""
+    monkeypatch.setenv("FAKE_PLANS_PREPARED", str(tmp_path / "prepared"))
+    changes = {"processes": 1, "repeat": 3, "min_sample_s": 0.02}
+    measure(request_for("good", "slow", **changes))
+    prepared = (tmp_path / "prepared").read_text().split()
+    assert (prepared.count("good"), prepared.count("slow")) == (1 + 3, 1)
+
+
+def test_a_plan_that_cannot_be_prepared_again_has_failed(request_for, monkeypatch, tmp_path):
+    """The others keep their rounds."""
+    monkeypatch.setenv("FAKE_PLANS_PREPARED", str(tmp_path / "prepared"))
+    once, good = measure(request_for("once", "good", processes=1, repeat=3)).timings
+    assert (once.status, good.status) == ("failed", "ok")
+    assert "the plan refuses" in once.reason
+    assert len(good.samples_s) == 3
+
+
 def test_the_plan_says_what_ran(request_for):
     """Identity comes from the plan, not from the request."""
     (timing,) = measure(request_for("good", repeat=1)).timings

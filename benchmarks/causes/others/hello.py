@@ -1,0 +1,5 @@
+"""Planted: too_short. Ends at once."""
+
+import sys
+
+sys.stdout.write("hello\n")
