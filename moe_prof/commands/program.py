@@ -19,10 +19,12 @@ from moe_prof.analysis import program_demands, program_verdict
 from moe_prof.analysis.ceilings import Ceilings
 from moe_prof.analysis.program_demands import ProgramEvidence
 from moe_prof.analysis.program_verdict import judge_program, needs_more
+from moe_prof.analysis.verdict import Verdict
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import split_output
 from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError, MoeProfError, UnavailableError, UsageError
+from moe_prof.interrupts import EXIT_INTERRUPTED
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
 from moe_prof.measure import ceilings as measured_ceilings
@@ -35,6 +37,7 @@ from moe_prof.progress import Progress
 from moe_prof.render import program_report
 from moe_prof.session import Session
 from moe_prof.topdown import counted
+from moe_prof.units import time_text
 
 DEFAULT_TIME_S = 600.0
 """A program that takes longer needs --max-time."""
@@ -97,9 +100,24 @@ class _Run:
     notes: list[str] = field(default_factory=list)
     speeds: tuple[LoopSpeed, ...] = ()
     floats: bool = False
+    interrupted: bool = False
 
     def all(self) -> None:
-        """Every step that the answer needs."""
+        """Every step that the answer needs; Ctrl-C ends them with what is known so far.
+
+        Raises:
+            KeyboardInterrupt: before anything is known.
+        """
+        try:
+            self._steps()
+        except KeyboardInterrupt:
+            if self.evidence is None:
+                raise
+            self.interrupted = True
+        if self.interrupted:
+            self.notes.append("interrupted: what was measured before is here")
+
+    def _steps(self) -> None:
         deadline = Deadline(self.max_time_s)
         self.progress.step(f"running {self.label}")
         self.watched = watch.watch(
@@ -107,6 +125,9 @@ class _Run:
             cpus=self.machine.usable_cpus(),
         )  # fmt: skip
         self.evidence = evidence_of(self.watched)
+        if self.watched.interrupted:
+            self.interrupted = True
+            return
         if self.watched.exit_code:
             self.notes.append(f"the program returned {self.watched.exit_code}")
         again = self.watched.wall_s <= REPEATABLE_S and not self.watched.exit_code
@@ -206,9 +227,11 @@ class _Run:
         """Rows and page."""
         assert self.evidence is not None
         assert self.watched is not None
-        verdict = None if self.only_counts else judge_program(self.evidence)
+        verdict = None if self.only_counts else self._verdict(self.evidence, self.watched)
         for note in self.notes:
             self.session.note(note)
+        if self.interrupted:
+            self.session.update(state="partial")
         self.session.add(program_report.rows(self.label, self.watched, self.evidence, verdict))
         return Result(
             rows=self.session.rows,
@@ -217,7 +240,19 @@ class _Run:
             ),
             machine=self.machine.as_dict(),
             session=self.session.folder,
+            exit_code=EXIT_INTERRUPTED if self.interrupted else 0,
+            errors=("interrupted",) if self.interrupted else (),
         )
+
+    def _verdict(self, evidence: ProgramEvidence, watched: Watched) -> Verdict:
+        """What the evidence says; where it was cut off, only what needs no more of it."""
+        if watched.interrupted:
+            text = f"interrupted after {time_text(watched.wall_s)}, before the program ended"
+            return Verdict("unknown", text, "run it again to its end")
+        if self.interrupted and needs_more(evidence):
+            text = "interrupted before it was known what its cycles are spent on"
+            return Verdict("unknown", text, "run it again")
+        return judge_program(evidence)
 
 
 def evidence_of(watched: Watched) -> ProgramEvidence:

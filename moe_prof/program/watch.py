@@ -46,6 +46,7 @@ class Watched:
         single_share: share of the wall time in which it had one thread only.
         most_threads: the most threads at one time.
         cpus: CPUs that it may use.
+        interrupted: Ctrl-C ended it; the figures are of the time before.
     """
 
     exit_code: int
@@ -61,6 +62,7 @@ class Watched:
     single_share: float
     most_threads: int
     cpus: int
+    interrupted: bool = False
 
     @property
     def cpu_s(self) -> float:
@@ -101,6 +103,8 @@ def watch(
 ) -> Watched:  # fmt: skip
     """Run the program once; its output goes to files in the folder.
 
+    Ctrl-C ends the program and gives what it did until then.
+
     Raises:
         UsageError: there is no such program, or it cannot be executed here.
         WorkloadError: it was killed by a signal, or did not end in time.
@@ -113,12 +117,16 @@ def watch(
     ):
         process = start(command, out.fileno(), err.fileno(), env)
         with ended_with_this_process(process.pid):
+            interrupted = False
             try:
                 usage = _follow(process, tasks, started_s + timeout_s)
+            except KeyboardInterrupt:
+                interrupted, usage = True, _ended(process)
             finally:
                 _kill(process)
     wall_s = time.monotonic() - started_s
-    check(process.returncode, command, timed_out=usage is None, timeout_s=timeout_s)
+    if not interrupted:
+        check(process.returncode, command, timed_out=usage is None, timeout_s=timeout_s)
     assert usage is not None
     return Watched(
         exit_code=process.returncode,
@@ -137,6 +145,7 @@ def watch(
         single_share=tasks.single / tasks.looks if tasks.looks else 1.0,
         most_threads=max(1, tasks.most),
         cpus=cpus,
+        interrupted=interrupted,
     )
 
 
@@ -200,6 +209,15 @@ def _follow(
         if time.monotonic() >= end_s:
             return None
         time.sleep(INTERVAL_S)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
+    """End the program's session now; what it used."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

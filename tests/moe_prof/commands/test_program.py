@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from moe_prof import session as sessions
 from moe_prof.analysis.program_demands import Machine
 from moe_prof.commands import program as command
 from moe_prof.errors import UnavailableError
@@ -96,6 +97,45 @@ def test_a_program_that_fails_is_reported_with_a_note(played):
     played["watch"] = Watched(**{**_fields(SEEN), "exit_code": 3, "user_s": 0.2, "sys_s": 0.8})
     ran = run()
     assert (ran.code, "the program returned 3" in ran.out) == (0, True)
+
+
+def test_an_interrupted_run_keeps_its_rows(played):
+    """Ctrl-C while it is watched: figures of the time before, no verdict, state partial."""
+    played["watch"] = Watched(**{**_fields(SEEN), "exit_code": -9, "interrupted": True})
+    ran = run("--format", "json")
+    rows = {row["metric"]: row for row in ran.document["rows"]}
+    assert (ran.code, verdict(ran)) == (130, "unknown")
+    assert "interrupted after 1.00 s" in rows["verdict_evidence"]["source"]
+    assert rows["time_user"]["value"] == 0.98
+    assert "moe-prof: interrupted" in ran.err
+    assert sessions.load(ran.document["session"]).manifest.state == "partial"
+
+
+@pytest.mark.parametrize("step", ["sample", "count"])
+def test_an_interrupt_later_keeps_what_was_known(played, monkeypatch, step):
+    """The watched run stands; what needed more of the steps is not judged."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    module = command.sampling if step == "sample" else command.counting
+    monkeypatch.setattr(module, step, interrupt)
+    ran = run("--format", "json")
+    assert (ran.code, verdict(ran)) == (130, "unknown")
+    assert {row["metric"]: row["value"] for row in ran.document["rows"]}["time_elapsed"] == 1.0
+    assert played
+
+
+def test_an_interrupt_keeps_a_verdict_that_was_clear(played, monkeypatch):
+    """Half of the time is the system's, whatever samples would say."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    played["watch"] = Watched(**{**_fields(SEEN), "user_s": 0.2, "sys_s": 0.8})
+    monkeypatch.setattr(command.sampling, "sample", interrupt)
+    ran = run("--format", "json")
+    assert (ran.code, verdict(ran)) == (130, "syscall_bound")
 
 
 def test_counters_of_a_program(played):

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +66,21 @@ def test_file_descriptors_are_closed(tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     run(tmp_path, "true")
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_ctrl_c_ends_the_program_and_keeps_what_it_did(tmp_path, monkeypatch):
+    """The program is gone, its CPU time of the time before is told."""
+    seen = []
+    look = watch._Tasks.look
+
+    def interrupt(tasks, pid):
+        look(tasks, pid)
+        seen.append(pid)
+        if sum(run_s for run_s, _ in tasks.times.values()) > 0.02:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch._Tasks, "look", interrupt)
+    watched = run(tmp_path, sys.executable, "-c", "while True: pass")
+    assert watched.interrupted
+    assert watched.cpu_s > 0.01
+    assert not Path(f"/proc/{seen[0]}").exists()
