@@ -19,13 +19,16 @@ from typing import Any
 from moe_prof.analysis.crowding import OTHERS, SHARED
 from moe_prof.analysis.fastest import RATIO, SLOWER
 from moe_prof.analysis.speedup import Distance, NoRatio, distances, speedup_of
+from moe_prof.analysis.timelines import FORWARD, SPAN
 from moe_prof.analysis.work import count_work
 from moe_prof.collectors.base import Availability
 from moe_prof.measure.crowd import Crowd
 from moe_prof.measure.results import Measurement, PhaseTimes, VariantTiming
+from moe_prof.measure.timeline import Timeline
 from moe_prof.rows import Row, unavailable
 from moe_prof.scenario import Scenario
 from moe_prof.stats import Interval, Samples, median_interval
+from moe_prof.units import time_text
 
 NAME = "builtin"
 BASELINES = (("speedup", "scalar"), ("speedup_over_autovec", "autovec"))
@@ -107,10 +110,27 @@ def phase_rows(times: PhaseTimes, scenario: Scenario) -> list[Row]:
     busy_s = sum(thread.busy_s for thread in times.threads)
     wait_s = sum(thread.wait_s for thread in times.threads)
     rows += [row("busy_time", busy_s, "s"), row("wait_time", wait_s, "s")]
+    if times.timeline is not None:
+        rows += _timeline_rows(times.timeline, labels)
     if times.crowd is not None:
         rows += _crowd_rows(times.crowd, labels)
     if busy_s + wait_s > 0:
         rows.append(row("spin_fraction", wait_s / (busy_s + wait_s), "1"))
+    return rows
+
+
+def _timeline_rows(found: Timeline, labels: _Labels) -> list[Row]:
+    """The steps of one forward: each step's length, with its begin in ``time_s``."""
+    source = "phases build, one forward"
+    if found.slot_s is not None:
+        source += f"; what took most of every {time_text(found.slot_s)}"
+    rows = [_row(FORWARD, found.wall_s, "s", labels, source=source)]
+    for number, lane in enumerate(found.threads):
+        rows += [
+            Row(metric=SPAN, value=step.length_s, unit="s", time_s=step.begin_s, phase=step.phase,
+                thread=str(number), source=source, **labels)
+            for step in lane
+        ]  # fmt: skip
     return rows
 
 

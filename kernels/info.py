@@ -45,6 +45,21 @@ class PlanInfo:
     path: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """What each thread did in one forward; between its spans it waited.
+
+    Attributes:
+        wall_s: the forward's time.
+        threads: by thread (phase, begin, end), the times in seconds after the forward's begin.
+        left_out: how many more there were.
+    """
+
+    wall_s: float
+    threads: tuple[tuple[tuple[int, float, float], ...], ...]
+    left_out: int = 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseTimes:
     """Times of the ``phases`` build, accumulated over forwards since the last reset.
@@ -54,12 +69,14 @@ class PhaseTimes:
         busy_s: (threads,) f64, seconds in any step.
         wait_s: (threads,) f64, the rest of the forwards' wall time.
         wall_s: seconds inside forward.
+        last: the steps of the last forward, None where a library does not tell them.
     """
 
     phase_s: npt.NDArray[np.float64]
     busy_s: npt.NDArray[np.float64]
     wait_s: npt.NDArray[np.float64]
     wall_s: float
+    last: Spans | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from moe_prof.errors import InputError, MoeProfError, UnavailableError, UsageError, WorkloadError
 from moe_prof.kernels.elf import foreign_reason
-from moe_prof.kernels.info import PHASES, ChosenExperts, PhaseTimes, PlanInfo
+from moe_prof.kernels.info import PHASES, ChosenExperts, PhaseTimes, PlanInfo, Spans
 from moe_prof.kernels.weights import F32, Weights
 
 ABI_VERSION = 2
@@ -45,6 +45,16 @@ class _Info(Structure):
         ("nr", c_int32), ("kr", c_int32), ("weight_bytes", c_int64), ("workspace_bytes", c_int64),
     )  # fmt: skip
 
+
+class _Spans(Structure):
+    _fields_ = (
+        ("capacity", c_int64), ("phase", Handle), ("begin_ns", Handle), ("end_ns", Handle),
+        ("count", c_int64), ("kept", c_int64), ("wall_ns", c_uint64),
+    )  # fmt: skip
+
+
+MOST_SPANS = 4096
+"""As many steps of a thread as the libraries keep (``kMostSpans`` of phase_timer.h)."""
 
 _SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "moe_abi_version": (c_int32, ()),
@@ -88,6 +98,10 @@ class NativeLibrary:
         if self.path_function is not None:
             self.path_function.restype = c_char_p
             self.path_function.argtypes = (Handle, c_int64)
+        self.spans_function = getattr(self._lib, "moe_plan_spans", None)  # newer than version 1
+        if self.spans_function is not None:
+            self.spans_function.restype = c_int32
+            self.spans_function.argtypes = (Handle, c_int32, POINTER(_Spans))
 
     @property
     def functions(self) -> ctypes.CDLL:
@@ -200,8 +214,30 @@ class NativeBackend:
             )
         self._library.check(status, f"timers {self._label}")
         return PhaseTimes(
-            _seconds(phase_ns), _seconds(busy_ns), _seconds(wait_ns), wall_ns.value * 1e-9
-        )
+            _seconds(phase_ns), _seconds(busy_ns), _seconds(wait_ns), wall_ns.value * 1e-9,
+            last=self._last_spans(),
+        )  # fmt: skip
+
+    def _last_spans(self) -> Spans | None:
+        """The steps of the last forward."""
+        function = self._library.spans_function
+        if function is None:
+            return None
+        phase = np.zeros(MOST_SPANS, np.int32)
+        begin_ns, end_ns = np.zeros(MOST_SPANS, np.uint64), np.zeros(MOST_SPANS, np.uint64)
+        spans = _Spans(MOST_SPANS, *(array.ctypes.data for array in (phase, begin_ns, end_ns)))
+        threads, left_out = [], 0
+        for thread in range(self._info.threads):
+            if function(self._plan, thread, byref(spans)) != _OK:
+                return None
+            kept = slice(0, spans.kept)
+            left_out += spans.count - spans.kept
+            times = zip(
+                phase[kept].tolist(), _seconds(begin_ns[kept]).tolist(),
+                _seconds(end_ns[kept]).tolist(), strict=True,
+            )  # fmt: skip
+            threads.append(tuple(times))
+        return Spans(spans.wall_ns * 1e-9, tuple(threads), left_out)
 
     def routing(self, num_tokens: int) -> ChosenExperts:
         """Experts and gates of the last forward."""

@@ -17,6 +17,12 @@ def time_text(value_s: float) -> str:
     return f"{digits_text(value_s / 1e-9)} ns" if value_s else "0 s"
 
 
+def time_scale(longest_s: float) -> tuple[float, str]:
+    """What seconds are multiplied with for an axis, and its unit."""
+    size, unit = next((step for step in _TIME_STEPS if longest_s >= step[0]), (1e-9, "ns"))
+    return 1 / size, unit
+
+
 def time_range_text(low_s: float, high_s: float) -> str:
     """Two times with the larger one's unit: ``28.1 .. 29.3 ms``."""
     for size, unit in _TIME_STEPS:

@@ -224,3 +224,29 @@ int32_t moe_plan_timers(moe_plan *plan, int32_t reset, int32_t threads, uint64_t
     }
     return MOE_OK;
 }
+
+int32_t moe_plan_spans(const moe_plan *plan, int32_t thread, moe_spans *spans) {
+    if (plan == nullptr || spans == nullptr || spans->capacity < 0 || spans->phase == nullptr ||
+        spans->begin_ns == nullptr || spans->end_ns == nullptr) {
+        return MOE_BAD_ARGUMENT;
+    }
+#ifdef MOE_PHASES
+    const moe::PhaseTimers &timers = plan->plan->timers;
+    if (thread < 0 || thread >= timers.threads()) {
+        return MOE_BAD_ARGUMENT;
+    }
+    spans->count = timers.spans(thread);
+    spans->kept = std::min({spans->count, spans->capacity, moe::PhaseTimers::kMostSpans});
+    spans->wall_ns = timers.last_ns();
+    for (int64_t i = 0; i < spans->kept; ++i) {
+        const moe::PhaseTimers::Span &span = timers.span(thread, i);
+        spans->phase[i] = span.phase;
+        spans->begin_ns[i] = span.begin_ns;
+        spans->end_ns[i] = span.end_ns;
+    }
+    return MOE_OK;
+#else
+    (void)thread;
+    return MOE_UNSUPPORTED;
+#endif
+}

@@ -121,6 +121,20 @@ MOE_API int32_t moe_plan_routing(const moe_plan *plan, int32_t *ids, float *gate
  * busy + wait of a thread = wall. Returns MOE_UNSUPPORTED in other builds. */
 MOE_API int32_t moe_plan_timers(moe_plan *plan, int32_t reset, int32_t threads, uint64_t *phase_ns,
                                 uint64_t *busy_ns, uint64_t *wait_ns, uint64_t *wall_ns);
+/* Optional, a library may lack it: what a thread did in the last forward, in the `phases` build. Step
+ * i was phase[i] from begin_ns[i] to end_ns[i] after the forward's begin; between steps the thread
+ * waited. Writes the first capacity steps; *count is how many there were, *kept how many were written,
+ * *wall_ns the forward's time. Returns MOE_UNSUPPORTED in other builds. */
+typedef struct moe_spans {
+    int64_t capacity;
+    int32_t *phase;
+    uint64_t *begin_ns;
+    uint64_t *end_ns;
+    int64_t count;
+    int64_t kept;
+    uint64_t wall_ns;
+} moe_spans;
+MOE_API int32_t moe_plan_spans(const moe_plan *plan, int32_t thread, moe_spans *spans);
 
 #ifdef __cplusplus
 }

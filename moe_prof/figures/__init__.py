@@ -11,5 +11,6 @@ from moe_prof.figures.shares import phases, threads
 from moe_prof.figures.slots import slots
 from moe_prof.figures.speedups import speedups
 from moe_prof.figures.svg import svg
+from moe_prof.figures.timeline import timeline
 
-__all__ = ["counters", "phases", "scale_errors", "slots", "speedups", "svg", "threads"]
+__all__ = ["counters", "phases", "scale_errors", "slots", "speedups", "svg", "threads", "timeline"]

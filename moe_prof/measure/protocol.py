@@ -15,7 +15,7 @@ parent: events, each with ``event`` and, where it is about one, ``variant``:
 ``ready``      all variants are set up; the rounds are awaited
 ``sampled``    round, loops, wall_s, cpu_s (of all loops, by the median of its pieces)
 ``crowd``      cpus, others: use of the machine by other programs meanwhile
-``timed``      phase timers: forwards, wall_s, phases_s (threads x phases), busy_s, wait_s
+``timed``      phase timers: forwards, wall_s, phases_s (threads x phases), busy_s, wait_s, timeline
 ``done``       everything asked for has been done
 ``fatal``      the request itself cannot be met: error, message
 =============  ===================================================================================

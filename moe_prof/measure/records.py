@@ -8,6 +8,7 @@ from typing import Any
 
 from moe_prof.measure.protocol import WorkerJob
 from moe_prof.measure.results import Job, PhaseTimes, Status, ThreadTimes, VariantTiming
+from moe_prof.measure.timeline import from_dict
 from moe_prof.stats import Key
 
 FEW = 0.5
@@ -98,6 +99,7 @@ class Record:
             ),
             wall_s=event["wall_s"] / forwards,
             forwards=forwards,
+            timeline=from_dict(event["timeline"]) if event.get("timeline") else None,
         )
 
     def timing(self, most_samples: int) -> VariantTiming:

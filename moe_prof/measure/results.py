@@ -8,6 +8,7 @@ from typing import Literal
 
 from moe_prof.kernels.build import Kind
 from moe_prof.measure.crowd import Crowd
+from moe_prof.measure.timeline import Timeline
 from moe_prof.scenario import Scenario
 from moe_prof.stats import Key, Samples
 
@@ -145,6 +146,7 @@ class PhaseTimes:
         forwards: forwards behind the means.
         reason: why there are none, "" when there are.
         crowd: use of the machine by other programs meanwhile, None when unknown.
+        timeline: the steps of one forward; None where they are not known.
     """
 
     variant: str
@@ -153,6 +155,7 @@ class PhaseTimes:
     forwards: int = 0
     reason: str = ""
     crowd: Crowd | None = None
+    timeline: Timeline | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,13 +33,14 @@ import numpy.typing as npt
 
 from moe_prof.errors import MoeProfError
 from moe_prof.kernels.checkpoint import layer_weights
-from moe_prof.kernels.info import PHASES, PhaseTimes
+from moe_prof.kernels.info import PHASES, PhaseTimes, Spans
 from moe_prof.kernels.inputs import random_tokens
 from moe_prof.kernels.oracle import errors
 from moe_prof.measure import crowd
 from moe_prof.measure.plans import MeasuredPlan, load_factory
 from moe_prof.measure.protocol import Rounds, WorkerJob, WorkerRequest
 from moe_prof.measure.schedule import is_due
+from moe_prof.measure.timeline import timeline
 
 MAX_LOOPS = 1 << 30
 WARMUP_SHARE = 8
@@ -284,15 +285,16 @@ class Worker:
             start_s = time.monotonic()
             forward_s = _seconds(plan, self._x, 1)
             loops = max(1, math.ceil(PHASE_WINDOW_S / max(forward_s, 1e-9)))
-            timers = _window(plan, self._x, loops)
-            for _ in range(1, PHASE_WINDOWS):
-                if time.monotonic() - start_s > PHASE_LONGEST_S:
-                    break
-                timers = min(timers, _window(plan, self._x, loops), key=lambda t: t.wall_s)
+            windows = [_window(plan, self._x, loops)]
+            while len(windows) < PHASE_WINDOWS and time.monotonic() - start_s < PHASE_LONGEST_S:
+                windows.append(_window(plan, self._x, loops))
+            best = min(windows, key=lambda window: window.wall_s)
+            timers = replace(best, last=_usual_forward(windows, best.wall_s / loops))
+            found = None if timers.last is None else timeline(timers.last, PHASES)
             self._emit(
                 "timed", job.variant, forwards=loops, wall_s=timers.wall_s, phases=list(PHASES),
                 phases_s=timers.phase_s.tolist(), busy_s=timers.busy_s.tolist(),
-                wait_s=timers.wait_s.tolist(),
+                wait_s=timers.wait_s.tolist(), timeline=None if found is None else asdict(found),
             )  # fmt: skip
 
 
@@ -300,6 +302,12 @@ def _window(plan: MeasuredPlan, x: npt.NDArray[np.float32], loops: int) -> Phase
     plan.timers(reset=True)
     _seconds(plan, x, loops)
     return plan.timers(reset=True)
+
+
+def _usual_forward(windows: Sequence[PhaseTimes], wall_s: float) -> Spans | None:
+    """The last forward of the window in which it took what it usually takes, nearly."""
+    known = [window.last for window in windows if window.last is not None]
+    return min(known, key=lambda last: abs(last.wall_s - wall_s), default=None)
 
 
 def _seconds(plan: MeasuredPlan, x: npt.NDArray[np.float32], loops: int) -> float:

@@ -1,11 +1,15 @@
-"""Busy and waiting time of every thread."""
+"""Busy and waiting time of every thread, in all and over the time of one forward."""
 
 from __future__ import annotations
 
-from moe_prof.figures import threads
+from collections.abc import Sequence
+
+from moe_prof.analysis.timelines import timeline_of
+from moe_prof.figures import threads, timeline
 from moe_prof.figures.shares import MOST_THREADS
+from moe_prof.figures.timeline import MOST_LANES
 from moe_prof.report.material import Material, Source
-from moe_prof.report.parts import Context, Missing, Part, by_source, picture, plain_table
+from moe_prof.report.parts import Context, Missing, Part, Picture, by_source, picture, plain_table
 from moe_prof.units import share_text, time_text
 
 
@@ -31,11 +35,15 @@ def _part(source: Source) -> Part | None:
     notes: tuple[str, ...] = ()
     if len(rows) > MOST_THREADS:
         notes = (f"The figure shows the first {MOST_THREADS} of {len(rows)} threads.",)
+    lines, missing = _timelines(source, list(dict.fromkeys(variant for variant, *_ in rows)))
     return Part(
-        pictures=picture(
-            threads(source.rows, source.variants),
-            f"threads-{source.number}",
-            "Busy and waiting time of each thread, in percent of the forward.",
+        pictures=(
+            *picture(
+                threads(source.rows, source.variants),
+                f"threads-{source.number}",
+                "Busy and waiting time of each thread, in percent of the forward.",
+            ),
+            *lines,
         ),
         tables=(
             plain_table(
@@ -44,5 +52,31 @@ def _part(source: Source) -> Part | None:
                 rows,
             ),
         ),
-        notes=notes,
+        notes=(*notes, *missing),
     )
+
+
+def _timelines(
+    source: Source, variants: Sequence[str]
+) -> tuple[tuple[Picture, ...], tuple[str, ...]]:
+    """A picture of one forward for each variant, and why others have none."""
+    found: list[Picture] = []
+    without: list[str] = []
+    for number, variant in enumerate(variants):
+        figure = timeline(source.rows, variant)
+        if figure is None:
+            without.append(variant)
+            continue
+        known = timeline_of(source.rows, variant)
+        assert known is not None
+        caption = f"{variant}: one forward of {time_text(known.wall_s)}, step by step"
+        if known.threads[MOST_LANES:]:
+            caption += f", the first {MOST_LANES} of {len(known.threads)} threads"
+        found += picture(figure, f"timeline-{source.number}-{number}", f"{caption}.")
+    if not without:
+        return tuple(found), ()
+    why = (
+        f"No timeline of {', '.join(without)}: the session was measured without one (an older "
+        "version, or a library without moe_plan_spans)."
+    )
+    return tuple(found), (why,)
