@@ -273,9 +273,8 @@ def _refuse_unanswerable(loop: HotLoop, body: Sequence[CountedInstruction]) -> N
     if any("(bad)" in i.text for i in body):
         raise UnavailableError(f"{where} holds bytes that objdump does not know; update binutils")
     if any(i.is_call for i in body):
-        raise UnavailableError(
-            f"{where} calls another function ({loop.calls[0]}): llvm-mca cannot follow it"
-        )
+        called = f" ({loop.calls[0]})" if loop.calls else ""
+        raise UnavailableError(f"{where} calls another function{called}: llvm-mca cannot follow it")
     if not body or len(body) > MAX_INSTRUCTIONS:
         raise UnavailableError(f"{where} has {len(body)} instructions: too many for a loop body")
 

@@ -204,6 +204,7 @@ class NativeBackend:
         busy_ns = np.zeros(threads, np.uint64)
         wait_ns = np.zeros(threads, np.uint64)
         wall_ns = c_uint64()
+        last = self._last_spans()  # before a reset forgets them
         status = self._library.functions.moe_plan_timers(
             self._plan, int(reset), threads, phase_ns.ctypes.data, busy_ns.ctypes.data,
             wait_ns.ctypes.data, ctypes.addressof(wall_ns),
@@ -215,7 +216,7 @@ class NativeBackend:
         self._library.check(status, f"timers {self._label}")
         return PhaseTimes(
             _seconds(phase_ns), _seconds(busy_ns), _seconds(wait_ns), wall_ns.value * 1e-9,
-            last=self._last_spans(),
+            last=last,
         )  # fmt: skip
 
     def _last_spans(self) -> Spans | None:

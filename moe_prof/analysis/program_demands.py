@@ -20,7 +20,12 @@ BANDWIDTH_MIN = 0.35
 OVERLAP = 0.2
 """Independent misses overlap: each costs at least this part of a latency (10 at once, and some)."""
 LINE_BYTES = 64
-MEMORY_CAUSES = ("l2_bound", "l3_bound", "dram_latency_bound", "dram_bandwidth_bound")
+MEMORY_CAUSES: tuple[Cause, ...] = (
+    "l2_bound",
+    "l3_bound",
+    "dram_latency_bound",
+    "dram_bandwidth_bound",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,17 @@ class ProgramEvidence:
         main_is_busiest / own_share: whether that is the main thread, and the share of its work in
             functions that no other thread ran.
         shared_line: share of samples in loops that write to a line that others write.
+        blocked: share of the wall time in which an active thread slept in a lock, on average over
+            them; None where the system does not tell.
+        faulting: share of the system's samples that serve page faults.
         flushed_s: user time with denormals flushed to zero.
         loop_bound: what binds most of the hot loops' cycles.
         loop_cycles: what they need at least, by the throughput model.
         loop_slots: share of the issue slots that they fill in that time.
         pointer_share: share of the samples, or instructions, in loops that follow pointers.
+        fetch_misses: lines of code that the L1 did not hold.
+        part_instructions: where all instructions are not known: those of a part of the program that
+            holds its hot code; counts and cycles of loops are of that part then.
         slots: measured top-down nodes by name.
     """
 
@@ -80,6 +91,8 @@ class ProgramEvidence:
     main_is_busiest: bool = True
     own_share: float | None = None
     shared_line: float | None = None
+    blocked: float | None = None
+    faulting: float | None = None
     flushed_s: float | None = None
     instructions: float | None = None
     loop_bound: str | None = None
@@ -90,6 +103,8 @@ class ProgramEvidence:
     l1_misses: float | None = None
     l2_misses: float | None = None
     l3_misses: float | None = None
+    fetch_misses: float | None = None
+    part_instructions: float | None = None
     slots: dict[str, float] | None = None
     measured_instructions: bool = False
     machine: Machine = Machine()
@@ -139,6 +154,11 @@ def demands(e: ProgramEvidence) -> list[Demand]:
         cycles = e.mispredictions * e.machine.penalty_cycles
         text = f"{count_text(e.mispredictions)} mispredictions of about 15 cycles"
         found.append(Demand("branch_bound", cycles, text))
+    latency = e.machine.latency_s[0]
+    if e.fetch_misses is not None and latency is not None:
+        cycles = e.fetch_misses * latency * clock
+        text = f"{count_text(e.fetch_misses)} lines of code come from beyond the L1"
+        found.append(Demand("frontend_bound", cycles, text))
     return found + _memory_demands(e, clock)
 
 

@@ -31,6 +31,9 @@ SYSTEM_MIN = 0.35
 FAULT_S = 0.5e-6
 """A minor page fault costs 0.25 to 2 us, zeroing and virtualized page tables included."""
 FAULTS_OF_SYSTEM_MIN = 0.2
+FAULTING_MIN = 0.5
+BLOCKED_OF_IDLE_MIN = 0.5
+"""Of the time in which threads are not ready to run, what they must spend in locks."""
 SWITCHES_PER_S = 2000.0
 IDLE_MIN = 0.9
 WAITING_MIN = 0.25
@@ -49,6 +52,9 @@ BUSY_MAX = 0.7
 penalty and what had been done ahead, a miss a page walk as well."""
 CHAINED_MIN = 0.15
 """Page walks and other programs make a chain of misses several times as slow as the best."""
+STALLS: frozenset[Cause] = frozenset(("branch_bound", "frontend_bound", *MEMORY_CAUSES))
+PART_MIN = 0.6
+"""Of the modelled cycles of a part of the program, what a cause must take to be named."""
 BRANCH_SLOTS_MIN = 0.2
 SLOTS_MIN = 0.3
 
@@ -107,8 +113,10 @@ def _system(e: ProgramEvidence) -> Verdict | None:
     share = e.sys_s / e.cpu_s if e.cpu_s else 0.0
     if share < SYSTEM_MIN:
         return None
+    if (e.polling or 0.0) >= WAITING_MIN and e.team > 1:
+        return None  # its threads call the system to wait
     text = f"{share_text(share)} of its CPU time is the system's"
-    if e.minor_faults * FAULT_S >= FAULTS_OF_SYSTEM_MIN * e.sys_s:
+    if _faults(e):
         return Verdict(
             "page_fault_bound",
             f"{text}; {count_text(e.minor_faults)} page faults take most of it",
@@ -126,6 +134,13 @@ def _system(e: ProgramEvidence) -> Verdict | None:
         f"{text}, with few page faults ({count_text(e.minor_faults)})",
         "call the system less often: larger buffers, batches",
     )
+
+
+def _faults(e: ProgramEvidence) -> bool:
+    """Whether page faults are the system's work: by its own functions, else by their number."""
+    if e.faulting is not None:
+        return e.faulting >= FAULTING_MIN
+    return e.minor_faults * FAULT_S >= FAULTS_OF_SYSTEM_MIN * e.sys_s
 
 
 def _waiting(e: ProgramEvidence) -> Verdict | None:
@@ -151,11 +166,22 @@ def _waiting(e: ProgramEvidence) -> Verdict | None:
             "divide the work evenly, or schedule it dynamically",
         )
     if polling < WAITING_MIN:
-        return None
+        return _taking_turns(e, idle, text)
     return Verdict(
         "spin_bound",
         f"{text}; {share_text(e.polling)} of the samples are in loops that only poll",
         "give threads more work between waits, or let them sleep",
+    )
+
+
+def _taking_turns(e: ProgramEvidence, idle: float, text: str) -> Verdict | None:
+    """Threads of equal work that sleep in locks: one at a time gets on."""
+    if e.active_threads < 2 or (e.blocked or 0.0) < BLOCKED_OF_IDLE_MIN * idle:
+        return None
+    return Verdict(
+        "serial_bound",
+        f"{text}, asleep in locks: {digits_text(e.runnable)} of {e.active_threads} run at a time",
+        "hold locks for less time, or give each thread data of its own",
     )
 
 
@@ -211,6 +237,7 @@ _ADVICE: dict[Cause, str] = {
     "instruction_bound": MORE_PER_INSTRUCTION,
     "dependency_bound": "use more independent accumulators",
     "port_bound": "use instructions that do more per port, or spread work over other ports",
+    "frontend_bound": "shrink the hot code: inline and unroll less, keep rare paths apart",
     "branch_bound": "replace unpredictable branches by masks or selects; sort work by its branch",
     "l2_bound": "make the working set fit the L1: tile, pack",
     "l3_bound": "make the working set fit the L2: tile, pack",
@@ -222,8 +249,10 @@ _ADVICE: dict[Cause, str] = {
 def _working(e: ProgramEvidence) -> Verdict | None:
     """The largest demand that explains a fair part of the working cycles."""
     largest, cycles = largest_of(demands(e)), e.cycles
-    if largest is None or not cycles or e.instructions is None:
+    if largest is None or not cycles:
         return None
+    if e.instructions is None:
+        return _working_part(e)
     share = largest.cycles / cycles
     if share < _least_share(e, largest.cause):
         return None
@@ -234,12 +263,35 @@ def _working(e: ProgramEvidence) -> Verdict | None:
     )
 
 
+def _working_part(e: ProgramEvidence) -> Verdict | None:
+    """By a part of the program, whose real cycles are not known: what outweighs all else in it.
+
+    Only stalls are named so. Where instructions outweigh them, something unknown may as well.
+    """
+    if e.part_instructions is None or not e.machine.width:
+        return None
+    found = demands(e)
+    stalls = [d for d in found if d.cause in STALLS]
+    others = [d.cycles for d in found if d.cause not in STALLS]
+    busy = max([e.part_instructions / e.machine.width, *others])
+    total = busy + sum(demand.cycles for demand in stalls)
+    largest = largest_of(stalls)
+    if largest is None or largest.cycles < PART_MIN * total:
+        return None
+    return Verdict(
+        largest.cause,
+        f"{largest.text}: {share_text(largest.cycles / total)} of the cycles accounted for "
+        f"in the {count_text(e.part_instructions)} instructions that were simulated",
+        _ADVICE[largest.cause],
+    )
+
+
 def _least_share(e: ProgramEvidence, cause: Cause) -> float:
     """The share of the cycles that a cause must explain to be named."""
     if cause in MEMORY_CAUSES and e.pointer_share >= POINTER_MIN:
         return CHAINED_MIN
     stalls = e.cycles is not None and (e.loop_cycles or 0.0) < BUSY_MAX * e.cycles
-    stalling = cause == "branch_bound" or cause in MEMORY_CAUSES
+    stalling = cause in STALLS
     return STALLED_MIN if stalling and stalls else EXPLAINED_MIN
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from moe_prof.interrupts import EXIT_INTERRUPTED
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
 from moe_prof.measure import ceilings as measured_ceilings
-from moe_prof.program import counting, ftz, hardware, sampled_loops, sampling, watch
+from moe_prof.program import code, counting, ftz, hardware, sampled_loops, sampling, watch
 from moe_prof.program.counting import Counted
 from moe_prof.program.sampling import Sampled
 from moe_prof.program.speeds import LoopSpeed
@@ -99,6 +100,7 @@ class _Run:
     evidence: ProgramEvidence | None = None
     notes: list[str] = field(default_factory=list)
     speeds: tuple[LoopSpeed, ...] = ()
+    hottest: str = ""
     floats: bool = False
     interrupted: bool = False
 
@@ -170,6 +172,7 @@ class _Run:
         if sampled.count >= FEW_SAMPLES:
             self.evidence = with_samples(self.evidence, sampled)
             self.speeds = sampled.speeds
+            self.hottest = sampled.hottest
 
     def _flush(self, deadline: Deadline) -> None:
         """Run with denormals flushed; only where there is arithmetic that can meet them."""
@@ -209,11 +212,12 @@ class _Run:
             found = counting.count(
                 self.command, self.session.raw, self.machine,
                 timeout_s=max(1.0, deadline.left_s(SIMULATION_S)), speeds=self.speeds,
-                user_s=self.evidence.user_s,
+                user_s=self.evidence.user_s, hottest=self.hottest,
             )  # fmt: skip
         except UnavailableError as error:
             self.notes.append(str(error))
             found = Counted()
+        self.speeds = tuple(s for s in self.speeds if (s.module, s.start) not in found.refuted)
         if self.speeds and not found.whole_misses:
             seen = sampled_loops.counted(
                 self.speeds, self.evidence.user_s, self.machine, folder=self.session.raw
@@ -280,16 +284,21 @@ def evidence_of(watched: Watched) -> ProgramEvidence:
         single_share=watched.single_share,
         busiest=most * len(active) / total if total else 1.0,
         main_is_busiest=_is_main(threads, most),
+        blocked=_blocked(active),
     )
 
 
 def with_samples(evidence: ProgramEvidence, sampled: Sampled) -> ProgramEvidence:
     """The evidence with what samples add; pure."""
-    uneven = sampled.busiest if len(sampled.work) > 1 else evidence.busiest
+    several = len(sampled.seen) > 1
+    system = sum(sampled.system.values())
+    faults = sampled.system.get("fault", 0)
     return replace(
         evidence,
         polling=sampled.waiting,
-        busiest=uneven,
+        busiest=sampled.busiest if several else evidence.busiest,
+        main_is_busiest=sampled.main_is_busiest if several else evidence.main_is_busiest,
+        faulting=faults / system if system >= FEW_SAMPLES else None,
         own_share=sampled.own_share,
         shared_line=sampled.shared_lines,
         pointer_share=sampled.pointers,
@@ -303,7 +312,12 @@ def with_counts(evidence: ProgramEvidence, found: Counted) -> ProgramEvidence:
     for analysis in found.loops:
         if analysis.throughput is not None:
             cycles = analysis.iterations * analysis.throughput.simulated_cycles
-            bounds[analysis.throughput.bound] += round(cycles)
+            bound: str = analysis.throughput.bound
+            if bound == "ports" and code.divides_in_chain(
+                [instruction.text for instruction in analysis.loop.usual_path]
+            ):
+                bound = "dependency"  # the divider is busy because each division waits for the last
+            bounds[bound] += round(cycles)
             slots += analysis.iterations * analysis.throughput.issue_slots
             total += cycles
     width = evidence.machine.width
@@ -318,6 +332,8 @@ def with_counts(evidence: ProgramEvidence, found: Counted) -> ProgramEvidence:
         l1_misses=found.l1_misses,
         l2_misses=found.l2_misses,
         l3_misses=found.l3_misses,
+        fetch_misses=found.fetch_misses,
+        part_instructions=None if evidence.instructions else found.part_instructions,
     )
 
 
@@ -339,6 +355,12 @@ def machine_of(machine: Machine, found: Ceilings, team: int) -> program_demands.
         bandwidth=(bandwidth[0], bandwidth[1], bandwidth[2]),
         l3_bytes=last.size_bytes if last is not None else None,
     )
+
+
+def _blocked(active: Sequence[ThreadTime]) -> float | None:
+    """Share of their time that threads slept in locks, on average."""
+    known = [thread.blocked for thread in active if thread.blocked is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _is_main(threads: tuple[ThreadTime, ...], most: float) -> bool:

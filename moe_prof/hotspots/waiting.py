@@ -18,7 +18,7 @@ import re
 from moe_prof.collectors.stacks import UNKNOWN, Frame, Stack
 
 _WAITS = re.compile(
-    r"moe::Signal::(?:wait|sleep)\b|moe::ThreadPool::wait_for_team\b|\brelax\b"
+    r"moe::Signal::(?:wait|sleep)\b|moe::ThreadPool::wait_for_team\b|\bmoe::\S*\brelax\b"
     r"|gomp_\w*(?:barrier_wait|barrier_handle|wait_end|ptrlock_get_slow|mutex_lock_slow|sem_wait)"
     r"|\bdo_(?:spin|wait)\b|\bfutex_wait|\bfutex_do_wait|\bdo_futex_wait"
     r"|\b__kmp\w*(?:barrier|wait|yield|suspend|flag_\d+)|\b__kmp_(?:x86_)?(?:cpu_)?pause"

@@ -1,7 +1,7 @@
 """What each thread did in one forward, step by step, thinned to what a picture can show. Pure.
 
 The spans come from the ``phases`` build (``moe_plan_spans`` of moe_prof.h); between them a thread
-waited. A forward of many experts has thousands of them: then each thread's time is cut into slots of
+waited. A forward of many experts has thousands of them: then a thread's time is cut into slots of
 equal length, and each slot shows what took most of it.
 """
 

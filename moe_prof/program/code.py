@@ -27,6 +27,7 @@ _FLOATS = re.compile(
     r"^v?(?:add|sub|mul|div|f[n]?m(?:add|sub)\d*|sqrt|min|max)[sp][sd]\b|^v?fn?m(?:add|sub)\w+"
     r"|^f(?:add|mul|sub|div)"
 )
+_DIVIDES = re.compile(r"^(?:i?div[bwlq]?\b|v?(?:div|sqrt)[sp][sd]\b|f(?:i?div|sqrt))")
 _COUNTS = re.compile(
     r"(?:(?:add|inc|(?P<down>sub|dec))[lq]?)\s+(?:\$(?P<step>-?0x[0-9a-f]+|-?\d+),\s*)?"
     r"%(?P<register>\w+)"
@@ -81,6 +82,14 @@ def follows_pointers(texts: Sequence[str]) -> bool:
     steps = [_step(text) for text in texts]
     loads = [n for n, step in enumerate(steps) if step.loads]
     return any(n in _reached(steps, n) for n in loads)
+
+
+def divides_in_chain(texts: Sequence[str]) -> bool:
+    """Whether a division or square root waits, around the loop, for its own last result."""
+    steps = [_step(text) for text in texts]
+    return any(
+        n in _users(steps, n)[0] for n, step in enumerate(steps) if _DIVIDES.match(step.text)
+    )
 
 
 def computes_floats(texts: Iterable[str]) -> bool:
@@ -167,6 +176,11 @@ def _reloads(step: _Step) -> bool:
 
 def _reached(steps: Sequence[_Step], start: int) -> set[int]:
     """Loads whose address depends on the result of instruction ``start``, around the loop."""
+    return _users(steps, start)[1]
+
+
+def _users(steps: Sequence[_Step], start: int) -> tuple[set[int], set[int]]:
+    """Instructions that depend on the result of one, around the loop; loads whose address does."""
     seen: set[int] = set()
     by_address: set[int] = set()
     ahead = [start]
@@ -181,7 +195,7 @@ def _reached(steps: Sequence[_Step], start: int) -> set[int]:
             if user not in seen:
                 seen.add(user)
                 ahead.append(user)
-    return by_address
+    return seen, by_address
 
 
 def _last_writer(steps: Sequence[_Step], user: int, name: str) -> int:

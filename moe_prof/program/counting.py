@@ -3,7 +3,9 @@
 Three runs at once, each with a time limit: one that only counts (fast enough to reach the end of
 programs of a second or two), one with the L1 and L2 and a branch predictor, one with the L2 and L3.
 A run that is cut off still tells the misses per instruction of each hot loop, which are scaled to
-the executions that the counting run saw. Everything here is simulated.
+the executions that the counting run saw. Where that one is cut off as well, and no sampled loop
+tells how much of the program it saw, the counts are of a *part*: they compare causes with each
+other, if the part holds the function in which most samples are. Everything here is simulated.
 """
 
 from __future__ import annotations
@@ -29,10 +31,15 @@ from moe_prof.topdown.simulation import end_children
 ENOUGH_INSTRUCTIONS = 100_000
 """A loop that was simulated for fewer says nothing about its steady state."""
 ENOUGH_ITERATIONS = 100
+LEAST_SCALE = 0.9
+"""The simulation runs no more of the program than there is."""
+SAME_FUNCTION_MIN = 0.3
+"""Share of its instructions that a part must have in the function of most samples."""
 _MISSES = {
     "mispredictions": ("Bcm", "Bim"),
     "near": ("D1mr", "D1mw"),
     "far": ("DLmr", "DLmw"),
+    "fetch": ("I1mr",),
 }
 
 
@@ -42,11 +49,15 @@ class Counted:
 
     Attributes:
         instructions: all of them; None when the counting run was cut off.
+        part_instructions: those of the part that was seen, where nothing tells the whole, and the
+            part is of the program's hot code; all other counts are of that part then.
+        refuted: (module, start) of sampled loops that would have run less often than was counted.
         loops: hot loops with their bounds.
         demand: cycles that the loops need at least.
         pointer_share: share of the instructions in loops that follow pointers.
         float_share: share of the instructions in loops with floating-point arithmetic.
-        mispredictions, l1_misses, l2_misses, l3_misses: scaled to the whole program.
+        mispredictions, l1_misses, l2_misses, l3_misses, fetch_misses: scaled to the whole program;
+            the last are lines of code that the L1 did not hold.
         whole_misses: whether both cache simulations reached the program's end.
         notes: what is missing and why.
     """
@@ -60,6 +71,9 @@ class Counted:
     l1_misses: float | None = None
     l2_misses: float | None = None
     l3_misses: float | None = None
+    fetch_misses: float | None = None
+    part_instructions: float | None = None
+    refuted: frozenset[tuple[str, int]] = frozenset()
     whole_misses: bool = False
     notes: tuple[str, ...] = ()
 
@@ -72,12 +86,14 @@ def count(
     timeout_s: float,
     speeds: Sequence[LoopSpeed] = (),
     user_s: float = 0.0,
+    hottest: str = "",
 ) -> Counted:
     """Run the three simulations.
 
     Args:
         speeds: of loops as they really ran; from them and ``user_s``, the program's user time,
             follows the whole where the counting run is cut off.
+        hottest: the function of most samples.
 
     Raises:
         UnavailableError: valgrind is missing, or the counting run gave nothing.
@@ -102,7 +118,14 @@ def count(
         raise UnavailableError(f"callgrind: {light.reason}")
     target = target_of(machine)
     found = analyse_loops(light.profile, target, folder=folder)
+    refuted = frozenset(
+        (speed.module, speed.start) for speed in speeds
+        if (known := _scale(light.profile, speed, user_s)) is not None and known < LEAST_SCALE
+    )  # fmt: skip
     scale = 1.0 if light.ended else scale_of(light.profile, speeds, user_s)
+    part = None
+    if scale is None and share_of(light.profile, hottest) >= SAME_FUNCTION_MIN:
+        part = float(light.profile.totals["Ir"])
     loops = tuple(replace(one, iterations=one.iterations * (scale or 1.0)) for one in found.loops)
     base = Counted(
         instructions=None if scale is None else light.profile.totals["Ir"] * scale,
@@ -111,6 +134,8 @@ def count(
         pointer_share=_share(found.loops, code.follows_pointers),
         float_share=_share(found.loops, code.computes_floats),
         whole_misses=runs["l2"].ended and runs["l3"].ended,
+        part_instructions=part,
+        refuted=refuted,
         notes=(*found.notes, *(f"{n}: {r.reason}" for n, r in runs.items() if r.reason)),
     )
     return with_misses(
@@ -126,12 +151,27 @@ def target_of(machine: Machine) -> Target:
 
 def scale_of(light: CallgrindProfile, speeds: Sequence[LoopSpeed], user_s: float) -> float | None:
     """From the executions that were seen to those of the whole program; None when unknown."""
-    executed = light.events.index("Ir")
     for speed in speeds:
-        entry = light.instructions.get((speed.module, speed.start))
-        if entry is not None and entry.cost[executed] >= ENOUGH_ITERATIONS:
-            return speed.iterations_per_s * speed.share * user_s / entry.cost[executed]
+        found = _scale(light, speed, user_s)
+        if found is not None and found >= LEAST_SCALE:
+            return max(1.0, found)
     return None
+
+
+def _scale(light: CallgrindProfile, speed: LoopSpeed, user_s: float) -> float | None:
+    """By one loop; None where the run saw too little of it."""
+    executed = light.events.index("Ir")
+    entry = light.instructions.get((speed.module, speed.start))
+    if entry is None or entry.cost[executed] < ENOUGH_ITERATIONS:
+        return None
+    return speed.iterations_per_s * speed.share * user_s / entry.cost[executed]
+
+
+def share_of(light: CallgrindProfile, function: str) -> float:
+    """Share of the instructions in functions of that name; pure."""
+    executed = light.events.index("Ir")
+    seen = sum(cost[executed] for key, cost in light.functions.items() if key.name == function)
+    return seen / light.totals["Ir"]
 
 
 def with_misses(
@@ -155,6 +195,7 @@ def with_misses(
         l1_misses=total(near, "near"),
         l2_misses=total(near, "far"),
         l3_misses=total(far, "far"),
+        fetch_misses=total(near, "fetch"),
     )
 
 

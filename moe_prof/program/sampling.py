@@ -10,6 +10,7 @@ Source: perf-record(1), ``--user-regs``; perf-script(1).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -38,10 +39,22 @@ REGISTERS = (
 CONVERT_S = 60.0
 AROUND_BYTES = 2048
 MOST_LEVELS = 4
+MOST_PLACES = 400
+"""Sampled addresses around which loops are looked for, those of most samples."""
+LONGEST_LOOP = 400
+"""Instructions; what goes around in more, as an interpreter does, is not judged by its text."""
 _FRAME = re.compile(r"\t\s*(?P<ip>[0-9a-f]+) (?P<symbol>.*?)(?:\+0x[0-9a-f]+)? \((?P<dso>.*)\)\s*$")
 _HEAD = re.compile(r"\s*(\d+)\s*(\d+)?\s*:?\s*")
 _REGISTER = re.compile(r"\b([A-Z0-9]+):0x([0-9a-f]+)")
 _CLOCK_MODULE = "[vdso]"
+_KERNEL = re.compile(r"\[(?:kernel|guest\.kernel)\b|\[k\]|vmlinux")
+_KINDS = (
+    ("yield", re.compile(r"sys_sched_yield|do_sched_yield")),
+    ("futex", re.compile(r"sys_futex|do_futex")),
+    ("fault", re.compile(r"page_fault|handle_mm_fault|do_mem_abort|translation_fault")),
+    ("call", re.compile(r"do_syscall|entry_SYSCALL|el0_svc|trap_ecall|_sys_")),
+)
+"""Names in the system's part of a stack, on x86, Arm and RISC-V; the first that fits."""
 _SYSTEM = re.compile(r"libgomp|libomp|libiomp")
 
 
@@ -57,6 +70,9 @@ class Sampled:
         shared_lines: share of the samples in loops that write a line which other threads write,
             at another place of it.
         speeds: of the loops whose registers tell it.
+        seen: all samples by thread.
+        system: samples inside the system by what called it: ``fault``, ``call``, and of the calls
+            ``yield`` and ``futex``, which only wait.
         pointers: share of the samples in loops that follow pointers.
     """
 
@@ -68,13 +84,26 @@ class Sampled:
     hottest: str = ""
     speeds: tuple[LoopSpeed, ...] = ()
     pointers: float = 0.0
+    seen: dict[int, int] = field(default_factory=dict)
+    system: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def team(self) -> list[int]:
+        """Threads that were on a CPU for a fair time, working or waiting."""
+        most = max(self.seen.values(), default=0)
+        return [thread for thread, count in self.seen.items() if count >= 0.05 * most]
 
     @property
     def busiest(self) -> float:
-        """Work of the busiest thread over the mean of those that work at all."""
-        most = max(self.work.values(), default=0)
-        busy = [n for n in self.work.values() if n >= 0.05 * most]
-        return most * len(busy) / sum(busy) if busy and most else 1.0
+        """Work of the busiest thread over the mean of the team's."""
+        work = [self.work.get(thread, 0) for thread in self.team]
+        return max(work) * len(work) / sum(work) if work and sum(work) else 1.0
+
+    @property
+    def main_is_busiest(self) -> bool:
+        """Whether the first thread, by its number, works most."""
+        most = max(self.work, key=self.work.__getitem__, default=0)
+        return bool(self.seen) and most == min(self.seen)
 
 
 def sample(command: Sequence[str], folder: Path, *, timeout_s: float, x86: bool) -> Sampled:
@@ -146,7 +175,7 @@ def loops_around(
     samples: Sequence[Sample], folder: Path, *, x86: bool
 ) -> dict[tuple[str, int], Around]:
     """The loop around each place that holds many samples; places without a loop are left out."""
-    places = Counter(sample.place for sample in samples)
+    places = dict(Counter(sample.place for sample in samples).most_common(MOST_PLACES))
     modules = Counter(sample.module for sample in samples)
     found: dict[tuple[str, int], Around] = {}
     for module, count in modules.items():
@@ -161,8 +190,9 @@ def loops_around(
                 )  # fmt: skip
             except MoeProfError:
                 continue  # no code there: the samples still count by their function
+            stretch = _Code(listing)
             for address in inside:
-                if low <= address <= high and (loop := _loop(listing, address)) is not None:
+                if low <= address <= high and (loop := stretch.around(address)) is not None:
                     found[module, address] = loop
     return found
 
@@ -186,11 +216,23 @@ def judge(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> Sa
         hottest=functions.most_common(1)[0][0],
         speeds=speeds(samples, loops),
         pointers=sum(_follows(s, loops) for s in samples) / len(samples),
+        seen=dict(Counter(s.thread for s in samples)),
+        system=dict(Counter(kind for s in samples if (kind := system_kind(s)))),
     )
+
+
+def system_kind(sample: Sample) -> str:
+    """What the system was doing for the thread; "" outside of it, or where names do not tell."""
+    if not _KERNEL.match(sample.module):
+        return ""
+    names = " ".join((sample.function, *sample.callers))
+    return next((kind for kind, pattern in _KINDS if pattern.search(names)), "")
 
 
 def _waits(sample: Sample, loops: dict[tuple[str, int], Around]) -> bool:
     if is_wait_name(sample.function) or sample.module == _CLOCK_MODULE:
+        return True
+    if system_kind(sample) in ("yield", "futex"):
         return True
     if _SYSTEM.search(sample.module.rsplit("/", 1)[-1]):
         return True
@@ -248,20 +290,38 @@ def _stretches(addresses: Sequence[int]) -> list[tuple[int, int]]:
     return groups
 
 
-def _loop(listing: Sequence[Instruction], address: int) -> Around | None:
-    spans = [
-        (i.target, i.address)
-        for i in listing
-        if i.is_branch and i.target is not None and i.target <= address <= i.address
-    ]
-    if not spans:
-        return None
-    heads = {low: max(high for start, high in spans if start == low) for low, _ in spans}
-    levels = sorted(heads.items(), key=lambda span: span[1] - span[0])[:MOST_LEVELS]
-    outer: tuple[Around, ...] = ()
-    for low, high in reversed(levels[1:]):
-        texts = tuple(i.text for i in listing if low <= i.address <= high)
-        outer = (Around(low, texts, False, outer_level=True), *outer)
-    low, high = min(spans, key=lambda span: span[1] - span[0])
-    texts = tuple(i.text for i in listing if low <= i.address <= high)
-    return Around(low, texts, code.polls(texts), code.follows_pointers(texts), outer)
+class _Code:
+    """A stretch of disassembled code with its jumps back."""
+
+    def __init__(self, listing: Sequence[Instruction]) -> None:
+        self._listing = listing
+        self._addresses = [instruction.address for instruction in listing]
+        self._jumps = [
+            (i.target, i.address) for i in listing
+            if i.is_branch and i.target is not None and i.target <= i.address
+        ]  # fmt: skip
+
+    def around(self, address: int) -> Around | None:
+        """The smallest loop around an address, with those around that one."""
+        spans = [(low, high) for low, high in self._jumps if low <= address <= high]
+        if not spans:
+            return None
+        heads: dict[int, int] = {}
+        for low, high in spans:
+            heads[low] = max(high, heads.get(low, high))
+        levels = sorted(heads.items(), key=lambda span: span[1] - span[0])[:MOST_LEVELS]
+        outer: tuple[Around, ...] = ()
+        for low, high in reversed(levels[1:]):
+            if texts := self._texts(low, high):
+                outer = (Around(low, texts, False, outer_level=True), *outer)
+        low, high = min(spans, key=lambda span: span[1] - span[0])
+        texts = self._texts(low, high)
+        if not texts:
+            return None
+        return Around(low, texts, code.polls(texts), code.follows_pointers(texts), outer)
+
+    def _texts(self, low: int, high: int) -> tuple[str, ...]:
+        """Its instructions; none where they are too many."""
+        first, last = bisect_left(self._addresses, low), bisect_right(self._addresses, high)
+        inside = self._listing[first:last] if last - first <= LONGEST_LOOP else ()
+        return tuple(instruction.text for instruction in inside)

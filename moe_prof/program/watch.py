@@ -4,7 +4,7 @@ The program runs undisturbed; its threads' times are read every few milliseconds
 thread are on-CPU and runnable-but-waiting seconds as the scheduler counts them, so that other
 programs' load is told apart from sleeping.
 
-Source: proc(5), /proc/PID/task/TID/schedstat; getrusage(2).
+Source: proc(5), /proc/PID/task/TID/schedstat and wchan; getrusage(2).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import resource
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,11 +31,16 @@ _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 
 @dataclass(frozen=True, slots=True)
 class ThreadTime:
-    """One thread: seconds on a CPU, and seconds in which it was runnable without one."""
+    """One thread: seconds on a CPU, and seconds in which it was runnable without one.
+
+    Attributes:
+        blocked: share of the looks at which it slept in a lock; None where the system hides that.
+    """
 
     run_s: float
     queued_s: float
     is_main: bool
+    blocked: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,9 @@ class _Tasks:
     """Latest times of every thread that was ever seen."""
 
     times: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    seen: Counter[tuple[int, int]] = field(default_factory=Counter)
+    locked: Counter[tuple[int, int]] = field(default_factory=Counter)
+    places_known: bool = False
     most: int = 0
     looks: int = 0
     single: int = 0
@@ -89,12 +98,24 @@ class _Tasks:
                 if len(text) >= 2:
                     count += 1
                     self.times[process, int(name)] = (int(text[0]) * 1e-9, int(text[1]) * 1e-9)
+                    self._place(process, int(name))
             if match := _PEAK.search(_text(f"/proc/{process}/status")):
                 self.peak_kib = max(self.peak_kib, int(match[1]))
         if count:
             self.looks += 1
             self.single += count == 1
             self.most = max(self.most, count)
+
+    def _place(self, process: int, thread: int) -> None:
+        """Where in the system it sleeps."""
+        place = _text(f"/proc/{process}/task/{thread}/wchan")
+        self.seen[process, thread] += 1
+        self.locked[process, thread] += "futex" in place
+        self.places_known = self.places_known or place not in ("", "0")
+
+    def blocked(self, key: tuple[int, int]) -> float | None:
+        """Share of the looks at which a thread slept in a lock."""
+        return self.locked[key] / self.seen[key] if self.places_known else None
 
 
 def watch(
@@ -139,7 +160,7 @@ def watch(
         involuntary=usage.ru_nivcsw,
         max_rss_bytes=tasks.peak_kib * 1024,
         threads=tuple(
-            ThreadTime(run_s, queued_s, pid == tid)
+            ThreadTime(run_s, queued_s, pid == tid, tasks.blocked((pid, tid)))
             for (pid, tid), (run_s, queued_s) in tasks.times.items()
         ),
         single_share=tasks.single / tasks.looks if tasks.looks else 1.0,
