@@ -19,6 +19,7 @@ from collections.abc import Callable
 from moe_prof.analysis.program_demands import (
     MEMORY_CAUSES,
     POINTER_MIN,
+    Demand,
     ProgramEvidence,
     demands,
 )
@@ -55,6 +56,7 @@ CHAINED_MIN = 0.15
 STALLS: frozenset[Cause] = frozenset(("branch_bound", "frontend_bound", *MEMORY_CAUSES))
 PART_MIN = 0.6
 """Of the modelled cycles of a part of the program, what a cause must take to be named."""
+OUTWEIGHING_MIN = 0.2
 BRANCH_SLOTS_MIN = 0.2
 SLOTS_MIN = 0.3
 
@@ -254,7 +256,7 @@ def _working(e: ProgramEvidence) -> Verdict | None:
     if e.instructions is None:
         return _working_part(e)
     share = largest.cycles / cycles
-    if share < _least_share(e, largest.cause):
+    if share < _least_share(e, largest.cause) and not _outweighs(e, largest, share):
         return None
     return Verdict(
         largest.cause,
@@ -270,12 +272,8 @@ def _working_part(e: ProgramEvidence) -> Verdict | None:
     """
     if e.part_instructions is None or not e.machine.width:
         return None
-    found = demands(e)
-    stalls = [d for d in found if d.cause in STALLS]
-    others = [d.cycles for d in found if d.cause not in STALLS]
-    busy = max([e.part_instructions / e.machine.width, *others])
-    total = busy + sum(demand.cycles for demand in stalls)
-    largest = largest_of(stalls)
+    largest = largest_of([demand for demand in demands(e) if demand.cause in STALLS])
+    total = _accounted(e, e.part_instructions / e.machine.width)
     if largest is None or largest.cycles < PART_MIN * total:
         return None
     return Verdict(
@@ -284,6 +282,23 @@ def _working_part(e: ProgramEvidence) -> Verdict | None:
         f"in the {count_text(e.part_instructions)} instructions that were simulated",
         _ADVICE[largest.cause],
     )
+
+
+def _outweighs(e: ProgramEvidence, stall: Demand, share: float) -> bool:
+    """Whether a stall that explains a small part of the cycles outweighs all else that is known.
+
+    A penalty is a best case: another thread on the core, or a long way to refill, doubles it.
+    """
+    if stall.cause not in STALLS or share < OUTWEIGHING_MIN or not e.machine.width:
+        return False
+    return stall.cycles >= PART_MIN * _accounted(e, (e.instructions or 0.0) / e.machine.width)
+
+
+def _accounted(e: ProgramEvidence, issuing: float) -> float:
+    """Cycles that the model knows of: the busy ones and all stalls, as if none overlapped."""
+    found = demands(e)
+    others = [demand.cycles for demand in found if demand.cause not in STALLS]
+    return max([issuing, *others]) + sum(d.cycles for d in found if d.cause in STALLS)
 
 
 def _least_share(e: ProgramEvidence, cause: Cause) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from moe_prof.analysis.timelines import timeline_of
 from moe_prof.figures import style
+from moe_prof.kernels.info import PHASES
 from moe_prof.measure.timeline import Timeline
 from moe_prof.rows import Row
 from moe_prof.units import time_scale
@@ -26,7 +27,8 @@ def timeline(rows: Iterable[Row], variant: str) -> Figure | None:
     if found is None:
         return None
     lanes = found.threads[:MOST_LANES]
-    phases = list(dict.fromkeys(step.phase for lane in lanes for step in lane))
+    seen = list(dict.fromkeys(step.phase for lane in lanes for step in lane))
+    phases = [*(name for name in PHASES if name in seen), *(n for n in seen if n not in PHASES)]
     with style.look():
         lines = (len(phases) + 1 + 2) // 3
         figure = style.new_figure(style.bars_height_in(len(lanes), 0.6 + 0.17 * lines))
@@ -46,12 +48,14 @@ def _draw(axes: Axes, found: Timeline, phases: list[str]) -> None:
         alpha=0.35, label=WAITING, edgecolor="none",
     )  # fmt: skip
     colours = [colour for colour in style.CYCLE if colour != style.GREY]
-    for at, phase in enumerate(phases):
+    names = (*PHASES, *(name for name in phases if name not in PHASES))  # colours as in the others
+    for phase in phases:
+        colour = colours[names.index(phase) % len(colours)]
         for number, lane in enumerate(lanes):
             steps = [step for step in lane if step.phase == phase]
             axes.broken_barh(
                 [(step.begin_s * scale, step.length_s * scale) for step in steps],
-                (number - 0.36, 0.72), color=colours[at % len(colours)], linewidth=0,
+                (number - 0.36, 0.72), color=colour, linewidth=0,
                 label=style.fitted_name(phase) if number == 0 else None,
             )  # fmt: skip
     axes.set_xlim(0, found.wall_s * scale)

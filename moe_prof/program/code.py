@@ -28,6 +28,13 @@ _FLOATS = re.compile(
     r"|^f(?:add|mul|sub|div)"
 )
 _DIVIDES = re.compile(r"^(?:i?div[bwlq]?\b|v?(?:div|sqrt)[sp][sd]\b|f(?:i?div|sqrt))")
+_WIDE = re.compile(r"i?(?:div|mul)[bwlq]?$")
+"""With one operand they work on rax and rdx."""
+_EXTENDS_RAX = frozenset({"cqto", "cltd", "cwtd"})
+_ZEROES = re.compile(
+    r"(?:v?p?xor[a-z]*|v?sub[a-z]*|psub[a-z]*)\s+(?P<one>%\w+),\s*(?P=one)(?:,\s*%\w+)?"
+)
+"""The result is zero whatever was there before."""
 _COUNTS = re.compile(
     r"(?:(?:add|inc|(?P<down>sub|dec))[lq]?)\s+(?:\$(?P<step>-?0x[0-9a-f]+|-?\d+),\s*)?"
     r"%(?P<register>\w+)"
@@ -231,6 +238,13 @@ def _step(text: str) -> _Step:
         reads |= set(plain_registers[-1])
     if is_lea:
         reads |= address
+    if _ZEROES.fullmatch(plain):
+        reads = set()
+    elif mnemonic in _EXTENDS_RAX:
+        reads, writes = {"rax"}, {"rdx"}
+    elif _WIDE.match(mnemonic) and len(operands) == 1:
+        reads |= {"rax", *(("rdx",) if "div" in mnemonic else ())}
+        writes, writes_last = {"rax", "rdx"}, False
     stores = writes_last and bool(operands) and operands[-1] in memory
     loads = bool(memory) and not is_lea and not (stores and mnemonic.startswith(("mov", "vmov")))
     return _Step(

@@ -11,6 +11,7 @@ other, if the part holds the function in which most samples are. Everything here
 from __future__ import annotations
 
 import concurrent.futures
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -170,8 +171,16 @@ def _scale(light: CallgrindProfile, speed: LoopSpeed, user_s: float) -> float | 
 def share_of(light: CallgrindProfile, function: str) -> float:
     """Share of the instructions in functions of that name; pure."""
     executed = light.events.index("Ir")
-    seen = sum(cost[executed] for key, cost in light.functions.items() if key.name == function)
-    return seen / light.totals["Ir"]
+    name = plain_name(function)
+    seen = sum(
+        cost[executed] for key, cost in light.functions.items() if plain_name(key.name) == name
+    )
+    return seen / light.totals["Ir"] if name else 0.0
+
+
+def plain_name(function: str) -> str:
+    """Without arguments, the compiler's endings and callgrind's mark of a recursion."""
+    return re.split(r"[('@]|\.(?:part|constprop|isra|cold)\b", function)[0]
 
 
 def with_misses(

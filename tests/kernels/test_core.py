@@ -10,6 +10,7 @@ from moe_prof import kernels
 from moe_prof.errors import InputError, UnavailableError, UsageError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels import features
+from moe_prof.kernels.info import PHASES
 from moe_prof.kernels.oracle import routing
 from moe_prof.kernels.table import BY_NAME, VARIANTS
 from tests.kernels.layers import layer
@@ -332,6 +333,28 @@ def test_busy_and_wait_add_up_to_wall_time(name):
     assert times.wall_s > 0.0
     np.testing.assert_allclose(times.busy_s + times.wait_s, times.wall_s, rtol=1e-9)
     np.testing.assert_allclose(times.phase_s.sum(axis=1), times.busy_s, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", SAME_ORDER)
+def test_steps_of_the_last_forward(name):
+    """In order on each thread, inside the forward, and as long as its busy time."""
+    w, x = layer(33, 96, 100, 9, 3)
+    with kernels.variant(name).prepare(w, threads=2, build="phases") as plan:
+        plan.forward(x)
+        plan.timers(reset=True)
+        plan.forward(x)
+        times = plan.timers()
+        again = plan.timers(reset=True).last
+    last = times.last
+    assert again == last
+    assert last.left_out == 0
+    assert last.wall_s == pytest.approx(times.wall_s)
+    for lane, busy_s in zip(last.threads, times.busy_s, strict=True):
+        ends = [0.0, *(end_s for _, _, end_s in lane)]
+        begins = [begin_s for _, begin_s, _ in lane]
+        assert all(begin_s >= end_s for begin_s, end_s in zip(begins, ends[:-1], strict=True))
+        assert sum(end_s - begin_s for _, begin_s, end_s in lane) == pytest.approx(busy_s)
+        assert {phase for phase, _, _ in lane} <= set(range(len(PHASES)))
 
 
 def test_phases_build_gives_the_release_bits():

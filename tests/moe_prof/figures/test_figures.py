@@ -85,3 +85,35 @@ def test_scale_errors_show_both_schemes():
     axes = figures.scale_errors(errors).axes[0]
     assert [len(line.get_xdata()) for line in axes.lines] == [len(CASES)] * len(SCHEMES)
     assert figures.scale_errors([]) is None
+
+
+def span(begin_s, length_s, phase, thread, name="packed"):
+    """A step of one thread."""
+    return row("phase_span", length_s, name, unit="s", time_s=begin_s, phase=phase, thread=thread)
+
+
+TIMELINE = [
+    row("timeline_time", 1e-3, "packed", unit="s"),
+    span(0.0, 2e-4, "down", "0"), span(5e-4, 5e-4, "router", "0"), span(0.0, 1e-3, "router", "1"),
+]  # fmt: skip
+
+
+def test_a_timeline_shows_each_thread_over_time():
+    """Steps where they were, phases in the order of the layer, the rest waiting."""
+    figure = figures.timeline(TIMELINE, "packed")
+    (axes,) = figure.axes
+    _, labels = axes.get_legend_handles_labels()
+    assert labels == ["router", "down", "waiting"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["T0", "T1"]
+    assert axes.get_xlabel() == "ms since the forward's begin"
+    boxes = {
+        tuple(round(float(value), 3) for value in path.get_extents().intervalx)
+        for steps in axes.collections for path in steps.get_paths()
+    }  # fmt: skip
+    assert boxes == {(0.0, 0.2), (0.5, 1.0), (0.0, 1.0)}
+
+
+def test_no_timeline_without_steps():
+    """Of another variant, or without the forward's time."""
+    assert figures.timeline(TIMELINE, "scalar") is None
+    assert figures.timeline(TIMELINE[1:], "packed") is None

@@ -158,3 +158,19 @@ def test_accuracy_is_studied_when_asked_for(tmp_path):
     assert "one scale for all tokens" not in without
     assert "one scale for all tokens" in with_it
     assert "largest sum met" in with_it
+
+
+def test_threads_are_shown_over_time_or_the_page_says_why_not(tmp_path):
+    """A picture for the variant that has steps, a reason for the other."""
+    steps = [
+        row("timeline_time", 4e-5, "packed", unit="s"),
+        *(row("phase_span", 3e-5, "packed", unit="s", time_s=0.0, phase="down", thread=thread)
+          for thread in "01"),
+    ]  # fmt: skip
+    rows = made.timing_rows() + made.topdown_rows() + steps
+    html = render(read_material([made.save(tmp_path / "s", "topdown", rows)])).html
+    assert broken_rules(html) == []
+    section = html.partition('id="threads"')[2].partition("</section>")[0]
+    assert "packed: one forward of 40.0 us, step by step." in section
+    assert "No timeline of" in section
+    assert "scalar" in section.partition("No timeline of")[2].partition(":")[0]
