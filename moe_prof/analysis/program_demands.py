@@ -63,6 +63,7 @@ class ProgramEvidence:
         shared_line: share of samples in loops that write to a line that others write.
         blocked: share of the wall time in which an active thread slept in a lock, on average over
             them; None where the system does not tell.
+        yielding: share of the samples in which a thread gives its CPU away, having nothing to do.
         faulting: share of the system's samples that serve page faults.
         flushed_s: user time with denormals flushed to zero.
         loop_bound: what binds most of the hot loops' cycles.
@@ -92,6 +93,7 @@ class ProgramEvidence:
     own_share: float | None = None
     shared_line: float | None = None
     blocked: float | None = None
+    yielding: float = 0.0
     faulting: float | None = None
     flushed_s: float | None = None
     instructions: float | None = None

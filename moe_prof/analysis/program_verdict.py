@@ -38,6 +38,8 @@ BLOCKED_OF_IDLE_MIN = 0.5
 SWITCHES_PER_S = 2000.0
 IDLE_MIN = 0.9
 WAITING_MIN = 0.25
+YIELDING_MIN = 0.1
+"""Who yields shows less of its waiting where other programs take the CPU."""
 QUEUE_MIN = 1.2
 ACTIVE_MIN = 0.05
 OTHERS_MIN = 0.1
@@ -115,7 +117,7 @@ def _system(e: ProgramEvidence) -> Verdict | None:
     share = e.sys_s / e.cpu_s if e.cpu_s else 0.0
     if share < SYSTEM_MIN:
         return None
-    if (e.polling or 0.0) >= WAITING_MIN and e.team > 1:
+    if max(e.polling or 0.0, e.yielding) >= WAITING_MIN and e.team > 1:
         return None  # its threads call the system to wait
     text = f"{share_text(share)} of its CPU time is the system's"
     if _faults(e):
@@ -150,7 +152,8 @@ def _waiting(e: ProgramEvidence) -> Verdict | None:
         return None
     idle = max(0.0, 1 - min(1.0, e.runnable / e.team)) if e.team > 1 else 0.0
     polling = (e.polling or 0.0) * (1 - idle)
-    if idle + polling < WAITING_MIN:
+    least = YIELDING_MIN if e.yielding >= YIELDING_MIN else WAITING_MIN
+    if idle + polling < least:
         return None
     text = f"its threads wait {share_text(idle + polling)} of their time"
     uneven = e.busiest >= IMBALANCE_MIN
@@ -167,7 +170,7 @@ def _waiting(e: ProgramEvidence) -> Verdict | None:
             f"{text}; the busiest works {e.busiest:.2f} times the mean",
             "divide the work evenly, or schedule it dynamically",
         )
-    if polling < WAITING_MIN:
+    if polling < least:
         return _taking_turns(e, idle, text)
     return Verdict(
         "spin_bound",

@@ -152,6 +152,9 @@ class _Run:
             self._count(deadline)
             if not self.only_counts:
                 self._flush(deadline)
+        elif again and self.speeds:
+            self.notes.append("no time was left to simulate it")
+            self._add_counts(Counted())
 
     def _short(self) -> bool:
         assert self.evidence is not None
@@ -217,6 +220,11 @@ class _Run:
         except UnavailableError as error:
             self.notes.append(str(error))
             found = Counted()
+        self._add_counts(found)
+
+    def _add_counts(self, found: Counted) -> None:
+        """What was simulated, completed by the samples."""
+        assert self.evidence is not None
         self.speeds = tuple(s for s in self.speeds if (s.module, s.start) not in found.refuted)
         if self.speeds and not found.whole_misses:
             seen = sampled_loops.counted(
@@ -298,6 +306,7 @@ def with_samples(evidence: ProgramEvidence, sampled: Sampled) -> ProgramEvidence
         polling=sampled.waiting,
         busiest=sampled.busiest if several else evidence.busiest,
         main_is_busiest=sampled.main_is_busiest if several else evidence.main_is_busiest,
+        yielding=sampled.system.get("yield", 0) / sampled.count,
         faulting=faults / system if system >= FEW_SAMPLES else None,
         own_share=sampled.own_share,
         shared_line=sampled.shared_lines,

@@ -18,7 +18,19 @@ _MEMORY = re.compile(
 )
 _REGISTER = re.compile(r"%([a-z0-9]+)")
 _READS_ONLY = ("cmp", "test", "bt", "ucomis", "comis", "vucomis", "vcomis", "prefetch", "push")
-_PLAIN_MOVES = ("mov", "vmov", "lea", "cvt", "vcvt", "set", "vbroadcast", "pmov", "vpmov")
+_PLAIN_MOVES = (
+    "mov",
+    "vmov",
+    "lea",
+    "cvt",
+    "vcvt",
+    "set",
+    "vbroadcast",
+    "pmov",
+    "vpmov",
+    "sqrt",
+    "vsqrt",
+)
 _POLLING = re.compile(
     r"(?:lock )?(?:mov[a-z]*|cmp[a-z]*|test[a-z]*|j[a-z]+|pause|nop[a-z]*|xchg[a-z]*|cmpxchg[a-z]*"
     r"|cs|data16|xor[a-z]*|set[a-z]+|lfence|endbr64)\b"

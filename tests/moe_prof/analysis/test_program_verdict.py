@@ -24,6 +24,10 @@ TWO = replace(
 )  # fmt: skip
 """Two threads that work all the time."""
 CHAIN = replace(ONE, pointer_share=0.9, instructions=1e8)
+PART = replace(
+    ONE, instructions=None, part_instructions=1e9, loop_cycles=None, l1_misses=0.0, l2_misses=0.0,
+    l3_misses=0.0,
+)  # fmt: skip
 CASES = [
     ("too_short", replace(ONE, wall_s=0.004, user_s=0.002, sys_s=0.001)),
     ("oversubscribed", replace(TWO, active_threads=16, most_threads=17, runnable=14.0)),
@@ -68,6 +72,28 @@ CASES = [
     ("l3_bound", replace(CHAIN, l1_misses=30e6, l2_misses=30e6, l3_misses=20e6)),
     # flushing changes little: the numbers are no denormals
     ("dependency_bound", replace(ONE, flushed_s=0.95, loop_cycles=3.9e9, loop_bound="dependency")),
+    # the system's own functions say more than the number of faults (huge pages are few)
+    ("page_fault_bound", replace(ONE, user_s=0.3, sys_s=1.0, faulting=0.9)),
+    ("syscall_bound", replace(ONE, user_s=0.3, sys_s=1.0, minor_faults=900_000, faulting=0.1)),
+    # threads that call the system to wait are no heavy users of it
+    ("spin_bound", replace(TWO, user_s=1.0, sys_s=1.0, polling=0.5, yielding=0.45)),
+    ("spin_bound", replace(TWO, polling=0.2, yielding=0.2)),
+    ("unknown", replace(TWO, polling=0.2)),
+    # equal threads asleep in a lock, one at a time; asleep elsewhere nobody knows why
+    ("serial_bound", replace(TWO, active_threads=4, most_threads=5, runnable=1.1, blocked=0.7)),
+    ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=1.1, blocked=0.1)),
+    ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=1.1)),
+    # code that the L1 does not hold
+    ("frontend_bound", replace(ONE, instructions=2e9, loop_cycles=None, fetch_misses=150e6)),
+    ("unknown", replace(ONE, fetch_misses=1e6)),
+    # a penalty of twice the best case still outweighs all else; beside other work it does not
+    ("branch_bound", replace(ONE, instructions=1e9, loop_cycles=None, mispredictions=60e6)),
+    ("unknown", replace(ONE, instructions=8e9, loop_cycles=1.5e9, mispredictions=60e6)),
+    # a part of the program: stalls that outweigh its instructions, never the instructions
+    ("branch_bound", replace(PART, mispredictions=80e6)),
+    ("unknown", replace(PART, mispredictions=5e6)),
+    ("unknown", replace(PART, loop_cycles=9e8, loop_bound="dependency")),
+    ("unknown", replace(PART, part_instructions=None, mispredictions=80e6)),
     # sleeping threads beside one that works are no team
     ("instruction_bound", replace(ONE, most_threads=9, loop_cycles=3.5e9)),
 ]  # fmt: skip

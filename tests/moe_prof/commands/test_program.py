@@ -1,6 +1,8 @@
 """``topdown -- COMMAND`` and ``counters -- COMMAND``: the steps played, mistakes real."""
 
+import dataclasses
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from moe_prof.commands import program as command
 from moe_prof.errors import UnavailableError
 from moe_prof.program.counting import Counted
 from moe_prof.program.sampling import Sampled
+from moe_prof.program.speeds import LoopSpeed
 from moe_prof.program.watch import ThreadTime, Watched
 from moe_prof.topdown.counted import NO_COUNTERS
 from tests.moe_prof.commands.running import main
@@ -76,6 +79,30 @@ def test_samples_name_a_cause(played):
            "threads": (ThreadTime(0.95, 0.0, True), ThreadTime(0.95, 0.0, False))}
     )  # fmt: skip
     assert verdict(run("--format", "json")) == "spin_bound"
+
+
+def test_samples_stand_where_no_time_is_left_to_simulate(played, monkeypatch):
+    """The speeds of loops give what the simulation would have."""
+    speed = LoopSpeed("/p", 0x10, 1e8, 0.9, ("mov (%rax),%rax", "jne 10"), 1.0, 64 << 20)
+    played["sample"] = Sampled(900, 0.0, {1: 900}, 1.0, speeds=(speed,), pointers=0.9)
+    seen = []
+
+    def out_of_time(*_, **__):
+        time.sleep(max(0.0, 1.0 - (time.monotonic() - start_s)))
+
+    def counted(speeds, *_, **__):
+        seen.append(speeds)
+        return Counted(instructions=1e8, loops=("one",), l1_misses=2e8, pointer_share=0.9)
+
+    monkeypatch.setattr(command.measured_ceilings, "measure", out_of_time)
+    monkeypatch.setattr(command.sampled_loops, "counted", counted)
+    monkeypatch.setattr(command, "with_counts", lambda evidence, found: dataclasses.replace(
+        evidence, instructions=found.instructions, l1_misses=found.l1_misses, l2_misses=0.0,
+        l3_misses=0.0,
+    ))  # fmt: skip
+    start_s = time.monotonic()
+    assert verdict(run("--max-time", "1s", "--format", "json")) == "l2_bound"
+    assert seen == [(speed,)]
 
 
 def test_unknown_says_what_is_missing(played, monkeypatch):

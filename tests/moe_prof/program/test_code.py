@@ -95,3 +95,20 @@ def test_floats():
     assert code.computes_floats(["vfmadd231ps (%rax),%ymm1,%ymm0"])
     assert code.computes_floats(["mulss %xmm1,%xmm0"])
     assert not code.computes_floats(["movaps (%rax),%xmm0", "imul %rcx,%rax"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "answer"),
+    [
+        (["or $0x1,%rdi", "xor %edx,%edx", "mov %rsi,%rax", "div %rdi", "add %r8,%rax",
+          "mov %rax,%rdi", "jne 10"], True),
+        (["mov (%rcx),%rax", "cqto", "idiv %rdi", "add %rax,%rbx", "add $8,%rcx", "jne 10"], False),
+        (["mov (%rcx),%rax", "xor %edx,%edx", "div %rdi", "add %rax,%rbx", "jne 10"], False),
+        (["vdivsd %xmm1,%xmm2,%xmm3", "vaddsd %xmm3,%xmm1,%xmm1", "jne 1"], True),
+        (["sqrtsd %xmm0,%xmm1", "addsd %xmm1,%xmm2", "jne 1"], False),
+        (["imul %rcx,%rax", "jne 1"], False),
+    ],
+)  # fmt: skip
+def test_chains_of_divisions(texts, answer):
+    """Each waits for the one before; independent ones only for the divider."""
+    assert code.divides_in_chain(texts) is answer

@@ -6,7 +6,14 @@ from moe_prof.collectors import callgrind_format
 from moe_prof.collectors.hotloop import CountedInstruction, HotLoop
 from moe_prof.collectors.simulate import LoopAnalysis
 from moe_prof.program import sampled_loops
-from moe_prof.program.counting import Counted, scale_of, with_misses
+from moe_prof.program.counting import (
+    Counted,
+    code_misses,
+    plain_name,
+    scale_of,
+    share_of,
+    with_misses,
+)
 from moe_prof.program.speeds import LoopSpeed, spread
 
 BODY = tuple(
@@ -77,3 +84,35 @@ def test_spread_leaves_strays_out():
     near = [range_start + step for range_start in (0, 1 << 40) for step in range(0, 1000, 10)]
     assert spread([*near, 1 << 50]) == 2 * 990
     assert spread([]) == 0
+
+
+def test_a_program_runs_no_less_than_was_counted():
+    """A register that begins anew makes a loop seem slow; the next loop's speed counts."""
+    slow = replace(SPEED, iterations_per_s=1e5)
+    assert scale_of(LIGHT, (slow,), 2.0) is None
+    assert scale_of(LIGHT, (slow, SPEED), 2.0) == 1800.0
+
+
+def test_the_part_holds_the_function_of_most_samples():
+    """By its plain name: recursion, arguments and the compiler's copies have endings."""
+    assert share_of(LIGHT, "f") == 1.0
+    assert share_of(LIGHT, "f(int)") == 1.0
+    assert share_of(LIGHT, "g") == 0.0
+    assert share_of(LIGHT, "") == 0.0
+    assert [plain_name(name) for name in ("sort'2", "sort.part.0", "sort(int*)", "sort@plt")] == [
+        "sort"
+    ] * 4
+
+
+def test_code_beyond_the_cache_comes_anew_each_time():
+    """Four lines of which two fit: the most executed ones stay."""
+    costs = [(f"{0x40 * line:#x}", (times,)) for line, times in enumerate((9, 100, 7, 100))]
+    assert code_misses(profile("Ir", *costs), 2) == 16.0
+    assert code_misses(profile("Ir", *costs), 4) == 0.0
+
+
+def test_code_misses_stand_in_for_a_simulation_that_gave_nothing():
+    """And are scaled with all else."""
+    many = profile("Ir", *((f"{0x40 * line:#x}", (10,)) for line in range(600)))
+    found = with_misses(Counted(), many, None, None, scale=3.0)
+    assert found.fetch_misses == (600 - 512) * 10 * 3

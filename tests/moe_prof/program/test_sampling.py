@@ -1,8 +1,12 @@
 """Samples with registers: read, and summed up into waiting, work, lines, speeds."""
 
+import time
 from dataclasses import replace
 
-from moe_prof.program.sampling import judge, read
+import pytest
+
+from moe_prof.collectors.disassembly import Instruction
+from moe_prof.program.sampling import _Code, judge, read, system_kind
 from moe_prof.program.speeds import Around, Sample
 
 SCRIPT = """\
@@ -87,3 +91,58 @@ def test_no_speed_of_a_loop_that_begins_anew():
     """Registers that jump back tell nothing."""
     samples = [one(1, period_s=0.001, rcx=1, rdi=2, rdx=n * 250_000) for n in range(20)]
     assert judge(samples, LOOPS).speeds == ()
+
+
+def system(*functions):
+    """A sample inside the system, with the functions around it, innermost first."""
+    return Sample(1, functions[0], "[kernel.kallsyms]", 0, (), functions[1:])
+
+
+def test_what_the_system_does_for_a_program():
+    """By the names on the stack; the innermost alone says nothing."""
+    kinds = {
+        "fault": system("clear_page_erms", "do_anonymous_page", "exc_page_fault"),
+        "call": system("vfs_read", "ksys_read", "do_syscall_64"),
+        "yield": system("__schedule", "do_sched_yield", "do_syscall_64"),
+        "futex": system("futex_wait", "do_futex", "__x64_sys_futex", "do_syscall_64"),
+        "": system("irqentry_exit", "asm_sysvec_apic_timer_interrupt"),
+    }
+    assert {kind: system_kind(sample) for kind, sample in kinds.items()} == {k: k for k in kinds}
+    assert system_kind(one(1, function="do_syscall_64")) == ""
+    found = judge(list(kinds.values()), {})
+    assert found.system == {"fault": 1, "call": 1, "yield": 1, "futex": 1}
+    assert found.waiting == 0.4
+
+
+def test_a_thread_that_only_waits_belongs_to_the_team():
+    """The other one does all the work: twice the mean."""
+    samples = [one(7, 0, "reduce")] * 6 + [one(8, 0x2001)] * 5 + [one(8, 0, "work")]
+    found = judge(samples, LOOPS)
+    assert found.busiest == pytest.approx(12 / 7)
+    assert found.main_is_busiest
+    assert found.own_share == 1.0
+
+
+def code_of(count):
+    """A function of so many instructions in which every second one jumps back to its begin."""
+    return _Code([
+        Instruction(4 * n, "jne 0" if n % 2 else "add $0x1,%rax", 0 if n % 2 else None)
+        for n in range(count)
+    ])  # fmt: skip
+
+
+def test_interpreters_are_no_loops():
+    """What goes around in too many instructions is left alone, also around a small loop."""
+    assert code_of(6000).around(4 * 5000) is None
+    small = code_of(6000).around(4 * 3)
+    assert small.texts == ("add $0x1,%rax", "jne 0") * 2
+    assert small.outer == ()
+
+
+def test_loops_of_a_large_function_are_found_fast():
+    """Hundreds of addresses in a function of thousands of jumps."""
+    large = code_of(6000)
+    start_s = time.process_time()
+    for address in range(0, 4 * 6000, 60):
+        large.around(address)
+    assert time.process_time() - start_s < 5.0
