@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -86,25 +87,59 @@ def test_scaling_document(run: Run) -> None:
     assert [result["efficiency"]["value"] for result in document["results"]] == [1.0, 1.0, 1.0]
 
 
+def played(request: Request) -> Measurement:
+    """A run of the three copies; asked, its samples are enough."""
+    old, same = two_sides(request.seed, "normal", processes=8)
+    samples = (old, same, {key: 1.03 * value for key, value in same.items()})
+    assert request.enough is not None
+    assert request.enough(dict(zip((j.variant for j in request.jobs), samples, strict=True)))
+    return Measurement(
+        timings=tuple(
+            VariantTiming(variant=job.variant, status="ok", samples_s=found)
+            for job, found in zip(request.jobs, samples, strict=True)
+        ),
+        processes=8, interrupted=False, checked_tokens=1, notes=(), elapsed_s=1.0,
+    )  # fmt: skip
+
+
+AGREEMENT = ("--scenario", LAYER, "--variant", "autovec", "--threads", "1", "--runs", "2")
+
+
+def test_a_comparison_without_time_is_counted_and_the_others_go_on(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An hour of comparisons is not lost for one of them."""
+
+    def first_fails(request: Request) -> Measurement:
+        found = played(request)
+        if request.seed:
+            return found
+        slow = replace(found.timings[0], status="no_time", reason="too slow", samples_s={})
+        return replace(found, timings=(slow, *found.timings[1:]))
+
+    monkeypatch.setattr("benchmarks.agreement.measure", first_fails)
+    document = run(AgreementProgram(), AGREEMENT)
+    (result,) = document["results"]
+    assert (result["failed"], result["equal"]) == (1, {"same": 1})
+    assert "comparison 1: autovec@a: too slow" in document["notes"][-1]
+
+
+def test_interrupted_comparisons_are_counted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the second one: the table has the first."""
+
+    def second_is_interrupted(request: Request) -> Measurement:
+        return replace(played(request), interrupted=request.seed == 1)
+
+    monkeypatch.setattr("benchmarks.agreement.measure", second_is_interrupted)
+    document = run(AgreementProgram(), AGREEMENT)
+    assert document["results"][0]["planted"] == {"slower": 1}
+    assert document["notes"][-1].startswith("interrupted")
+
+
 def test_agreement_document(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two played runs of the three copies: their verdicts are counted, the ratios kept."""
-
-    def played(request: Request) -> Measurement:
-        old, same = two_sides(request.seed, "normal")
-        samples = (old, same, {key: 1.03 * value for key, value in same.items()})
-        return Measurement(
-            timings=tuple(
-                VariantTiming(variant=job.variant, status="ok", samples_s=found)
-                for job, found in zip(request.jobs, samples, strict=True)
-            ),
-            processes=3, interrupted=False, checked_tokens=1, notes=(), elapsed_s=1.0,
-        )  # fmt: skip
-
     monkeypatch.setattr("benchmarks.agreement.measure", played)
-    document = run(
-        AgreementProgram(),
-        ["--scenario", LAYER, "--variant", "autovec", "--threads", "1", "--runs", "2"],
-    )
+    document = run(AgreementProgram(), AGREEMENT)
     jsonschema.validate(document, DOCUMENT)
     (result,) = document["results"]
     assert result["equal"] == {"same": 2}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import causes
 from moe_prof import session as sessions
 from moe_prof.analysis.program_demands import Machine
 from moe_prof.commands import program as command
@@ -18,7 +19,6 @@ from moe_prof.program.watch import ThreadTime, Watched
 from moe_prof.topdown.counted import NO_COUNTERS
 from tests.moe_prof.commands.running import main
 
-CAUSES = Path(__file__).parents[3] / "benchmarks" / "causes"
 SEEN = Watched(
     exit_code=0, wall_s=1.0, user_s=0.98, sys_s=0.01, minor_faults=60, major_faults=0, voluntary=1,
     involuntary=3, max_rss_bytes=2 << 20, threads=(ThreadTime(0.99, 0.0, True),),
@@ -216,9 +216,11 @@ def test_programs_are_named_by_their_cause():
 
     from moe_prof.analysis.verdict import Cause  # noqa: PLC0415
 
-    names = {path.stem for path in CAUSES.glob("*.c")}
-    assert len(names) >= 16
-    assert names <= set(get_args(Cause))
+    known = set(get_args(Cause))
+    planted = causes.programs()
+    assert len(planted) >= 50
+    assert all(set(one.causes) <= known for one in planted)
+    assert known - {cause for one in planted for cause in one.causes} == set()
 
 
 def _fields(seen):

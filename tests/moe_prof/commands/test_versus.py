@@ -137,3 +137,48 @@ def test_a_wrong_variant_is_no_regression_but_wrong(run):
     )  # fmt: skip
     assert ran.code == 6
     assert "no ratio: autovec: wrong result" in ran.out
+
+
+class Watching:
+    """Stands for ``measure``: notes the request, then measures on fake plans."""
+
+    def __init__(self, inner):
+        self.inner, self.enough = inner, "not asked"
+
+    def __call__(self, request, progress, *, folder):
+        """As ``measure``, in the rounds that the command line says."""
+        self.enough = request.enough
+        return self.inner(dataclasses.replace(request, enough=None), progress, folder=folder)
+
+
+def side(ratio, processes=5):
+    """Samples of 2 ms times a ratio, with 0.1 % of noise."""
+    return {
+        (process, number): 2e-3 * ratio * (1 + 1e-3 * ((number * 7 + process) % 3 - 1))
+        for process in range(processes) for number in range(20)
+    }  # fmt: skip
+
+
+def test_processes_are_added_until_the_verdict_is_clear(run, monkeypatch):
+    """Asked with the samples of all variants; the baseline's do not matter, a wrong one's lack."""
+    watching = Watching(bench.measure)
+    monkeypatch.setattr(bench, "measure", watching)
+    monkeypatch.setattr(f"{__name__}.QUICK", ("--repeat", "8"))
+    assert run("--variant", "autovec", "--vs", "openmp", "--fail-on", "3%").code == 0
+    noisy = {key: value * (1.2 if key[0] % 2 else 0.8) for key, value in side(1.0).items()}
+    for new, clear in ((side(1.0), True), (side(1.5), True), (noisy, False), ({}, True)):
+        samples = {"scalar": {}, "openmp": side(1.0), "autovec": new}
+        assert watching.enough(samples) is clear
+    nearly = {"scalar": {}, "openmp": side(1.0), "autovec": side(1.03)}
+    assert not watching.enough(nearly)  # slower, but whether by more than 3 % is open
+
+
+def test_a_forced_number_of_processes_stays(run, monkeypatch):
+    """``--processes`` is what the user wants; without an old variant nothing is compared."""
+    watching = Watching(bench.measure)
+    monkeypatch.setattr(bench, "measure", watching)
+    run("--variant", "autovec", "--vs", "openmp")
+    assert watching.enough is None
+    monkeypatch.setattr(f"{__name__}.QUICK", ("--repeat", "2"))
+    run("--variant", "openmp")
+    assert watching.enough is None
