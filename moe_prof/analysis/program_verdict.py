@@ -41,6 +41,7 @@ WAITING_MIN = 0.25
 YIELDING_MIN = 0.1
 """Who yields shows less of its waiting where other programs take the CPU."""
 QUEUE_MIN = 1.2
+CROWDED_MOST, LOCKED_MIN = 1.5, 0.1
 ACTIVE_MIN = 0.05
 OTHERS_MIN = 0.1
 SINGLE_MIN = 0.3
@@ -99,6 +100,25 @@ def _sleeping(e: ProgramEvidence) -> Verdict | None:
         f"it sleeps: its threads are ready to run {share_text(e.runnable)} of the time only, and "
         "what it waits for is outside of it",
         "look at its input, output and peers",
+    )
+
+
+def _crowded_lock(e: ProgramEvidence) -> Verdict | None:
+    """More threads than CPUs, some of them asleep in locks."""
+    few = e.runnable < CROWDED_MOST * e.cpus
+    if (
+        min(e.active_threads, e.most_threads) <= e.cpus
+        or not few
+        or (e.blocked or 0.0) < LOCKED_MIN
+    ):
+        return None
+    if e.runnable / e.team <= 1 - WAITING_MIN:
+        return None  # CPUs stay free: the locks alone
+    return Verdict(
+        "unknown",
+        f"{e.active_threads} busy threads share {e.cpus} CPUs and sleep in locks "
+        f"{share_text(e.blocked)} of the time: which of the two costs more cannot be told",
+        f"run it with {e.cpus} threads",
     )
 
 
@@ -328,6 +348,6 @@ def _what_is_missing(e: ProgramEvidence) -> str:
 
 
 OUTER_RULES: tuple[Rule, ...] = (
-    _too_short, _sleeping, _oversubscribed, _system, _waiting, _shared_line,
+    _too_short, _sleeping, _crowded_lock, _oversubscribed, _system, _waiting, _shared_line,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = (*OUTER_RULES, _denormals, _slots, _working)

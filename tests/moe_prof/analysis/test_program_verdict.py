@@ -83,6 +83,11 @@ CASES = [
     ("serial_bound", replace(TWO, active_threads=4, most_threads=5, runnable=1.1, blocked=0.7)),
     ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=1.1, blocked=0.1)),
     ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=1.1)),
+    # more threads than CPUs, that sleep in locks: two causes; many that are ready are one
+    ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=2.6, blocked=0.15,
+                        loop_cycles=7.9e9, loop_bound="dependency")),
+    ("oversubscribed",
+     replace(TWO, active_threads=12, most_threads=13, runnable=9.0, blocked=0.15)),
     # code that the L1 does not hold
     ("frontend_bound", replace(ONE, instructions=2e9, loop_cycles=None, fetch_misses=150e6)),
     ("unknown", replace(ONE, fetch_misses=1e6)),
