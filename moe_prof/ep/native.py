@@ -316,8 +316,8 @@ def quantize(
 
 
 def gather(
-    h: int, bases: Sequence[int], counts: Array, slot_bytes: int, record: Record,
-    core: ctypes.CDLL | None = None,
+    h: int, bases: Sequence[int], counts: Array, slot_bytes: int, record: Record, *,
+    core: ctypes.CDLL | None = None, blocks: Blocks | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Runs of slots one after another: x1 (R, h) int8 and x1_scale (R).
 
@@ -328,10 +328,12 @@ def gather(
         slot_bytes: distance of slots.
         record: takes time and bytes.
         core: None: the best path's.
+        blocks: memory for the results.
     """
     core = library() if core is None else core
+    blocks = Blocks() if blocks is None else blocks
     rows = int(counts.sum())
-    x1, x1_scale = np.empty((rows, h), np.int8), np.empty(rows, np.float32)
+    x1, x1_scale = blocks.empty((rows, h), np.int8), blocks.empty((rows,), np.float32)
     status = core.moe_ep_gather(
         h, len(counts), pointers(bases), at(counts), slot_bytes, at(x1), at(x1_scale),
         byref(record.raw),

@@ -56,7 +56,7 @@ def reference(tokens: TokenArguments, weights: WeightArguments) -> tuple[Array, 
             if e < 0:
                 continue
             smooth = tokens.expert_smooth_scales
-            row = _expert(
+            row = expert(
                 x[t : t + 1] * (1.0 if smooth is None else np.asarray(smooth[e], np.float64)),
                 *(_of(value, e) for value in _routed(weights)),
             )
@@ -128,7 +128,8 @@ def _quantize_x(v: F64) -> tuple[F64, F64]:
     return np.rint(v32 * factor).astype(np.float64), scale.astype(np.float64)
 
 
-def _expert(x: F64, w1: Array, scale1: Array, w2: Array, scale2: Array) -> F64:
+def expert(x: F64, w1: Array, scale1: Array, w2: Array, scale2: Array) -> F64:
+    """Steps 1 to 5 of one expert over rows x (rows, h), before the cast."""
     q, s = _quantize_x(x)
     y = (q @ w1.astype(np.float64)) * np.asarray(scale1, np.float64) * s
     gate, up = np.split(y, 2, axis=1)
@@ -159,7 +160,7 @@ def _shared(x: F64, tokens: TokenArguments, w: WeightArguments) -> F64:
         return np.zeros(x.shape)
     smooth = tokens.share_smooth_scales
     v = x * (1.0 if smooth is None else np.asarray(smooth, np.float64))
-    return _expert(
+    return expert(
         v, w.share_gmm1_weight, w.share_gmm1_weight_scale, w.share_gmm2_weight,
         w.share_gmm2_weight_scale,
     )  # fmt: skip
