@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Finished:
     Attributes:
         returncode: negative for a signal.
         elapsed_s: wall time.
-        timed_out: the group was ended because the time was up.
+        timed_out: the group was ended because the time was up, or the watch said so.
     """
 
     returncode: int
@@ -43,12 +43,16 @@ def run_group(
     timeout_s: float | None,
     env: Mapping[str, str] | None = None,
     stdin: Path | None = None,
+    inherited: Mapping[str, str] | None = None,
+    watch: Callable[[], bool] | None = None,
 ) -> Finished:
     """Run ``argv`` in a new process group, its output into files.
 
     Args:
         env: variables on top of the inherited ones.
         stdin: a file to read from; by default there is no input.
+        inherited: variables to inherit instead of this process's.
+        watch: called again and again meanwhile; once it says False, the group is ended.
 
     Raises:
         OSError: the program could not be started.
@@ -64,13 +68,13 @@ def run_group(
             stdin=source,
             stdout=out,
             stderr=err,
-            env={**os.environ, **(env or {})},
+            env={**(os.environ if inherited is None else inherited), **(env or {})},
             start_new_session=True,
         )
     timed_out = False
     try:
         with ended_with_this_process(process.pid):
-            timed_out = not _ends(process.pid, timeout_s)
+            timed_out = not _ends(process.pid, timeout_s, watch)
             if timed_out:
                 _signal(process.pid, signal.SIGTERM)
                 _ends(process.pid, GRACE_S)
@@ -81,13 +85,15 @@ def run_group(
     return Finished(process.returncode, time.monotonic() - started_s, timed_out)
 
 
-def _ends(pid: int, timeout_s: float | None) -> bool:
+def _ends(pid: int, timeout_s: float | None, watch: Callable[[], bool] | None = None) -> bool:
     """Wait for the process to end without reaping it; False when the time is up."""
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     while True:
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
             return True
         if deadline_s is not None and time.monotonic() >= deadline_s:
+            return False
+        if watch is not None and not watch():
             return False
         time.sleep(_POLL_S)
 

@@ -8,10 +8,15 @@ process is gone, and the shell kills the group.
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+PR_SET_PDEATHSIG = 1
 _SHELL = "/bin/sh"
 _WATCH = 'read -r word || kill -9 "-$1"'
 
@@ -44,3 +49,14 @@ def ended_with_this_process(group: int) -> Iterator[None]:
             with suppress(OSError):
                 watch.stdin.close()
         watch.wait()
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """Ask the kernel for SIGKILL when the parent dies; leave at once if it already has.
+
+    Source: prctl(2).
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent_pid:
+        sys.exit(1)

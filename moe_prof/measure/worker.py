@@ -15,12 +15,10 @@ other hardware thread of a core, disturb for some milliseconds; the sample is th
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import math
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -41,6 +39,7 @@ from moe_prof.measure.plans import MeasuredPlan, load_factory
 from moe_prof.measure.protocol import Rounds, WorkerJob, WorkerRequest
 from moe_prof.measure.schedule import is_due
 from moe_prof.measure.timeline import timeline
+from moe_prof.parent_death import die_with_parent
 
 MAX_LOOPS = 1 << 30
 WARMUP_SHARE = 8
@@ -55,7 +54,6 @@ PHASE_WINDOW_S, PHASE_WINDOWS, PHASE_LONGEST_S = 0.02, 5, 0.5
 """A window of forwards, how many at most, and when no further one begins: other programs disturb
 some windows, and waiting for a thread that they hold up is not the variant's own.
 """
-PR_SET_PDEATHSIG = 1
 
 
 class Events:
@@ -338,18 +336,10 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _die_with_parent(parent_pid: int) -> None:
-    """Ask the kernel for SIGKILL when the parent dies; leave at once if it already has."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent_pid:
-        sys.exit(1)
-
-
 def main(argv: list[str]) -> NoReturn:
     """Serve one request from stdin."""
     events_fd, parent_pid = int(argv[0]), int(argv[1])
-    _die_with_parent(parent_pid)
+    die_with_parent(parent_pid)
     data: dict[str, Any] = json.loads(sys.stdin.readline())
     events = Events(events_fd)
     try:
