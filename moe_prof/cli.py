@@ -72,7 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         result = command.run(args, progress)
         progress.clear()
         try:
-            _print(result, args)
+            if not result.silent:
+                _print(result, args)
         finally:
             if result.session is not None:
                 streams.say(f"session: {result.session}")

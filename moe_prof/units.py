@@ -47,6 +47,14 @@ def bytes_text(value: float) -> str:
     return f"{value:g} B"
 
 
+def byte_pair_text(first: float, second: float) -> str:
+    """Two numbers of bytes with the larger one's unit: ``2.03 / 2.00 MiB``."""
+    for size, unit in _BINARY_STEPS:
+        if max(abs(first), abs(second)) >= size:
+            return f"{digits_text(first / size)} / {digits_text(second / size)} {unit}"
+    return f"{first:g} / {second:g} B"
+
+
 def share_text(value: float | None) -> str:
     """A fraction as percent: ``75.0 %``, ``0.004 %``; a missing one as a dash."""
     if value is None:

@@ -5,6 +5,7 @@ from moe_prof.commands.bench import Bench
 from moe_prof.commands.compare import CompareCommand
 from moe_prof.commands.counters import CountersCommand
 from moe_prof.commands.doctor import Doctor
+from moe_prof.commands.ep import EpCommand
 from moe_prof.commands.explain import ExplainCommand
 from moe_prof.commands.hotspots import HotspotsCommand
 from moe_prof.commands.import_ import ImportCommand
@@ -15,5 +16,5 @@ from moe_prof.commands.topdown import Topdown
 
 COMMANDS: tuple[Command, ...] = (
     Topdown(), CountersCommand(), HotspotsCommand(), Bench(), CompareCommand(), RooflineCommand(),
-    ExplainCommand(), ReportCommand(), ImportCommand(), List(), Doctor(),
+    EpCommand(), ExplainCommand(), ReportCommand(), ImportCommand(), List(), Doctor(),
 )  # fmt: skip

@@ -31,6 +31,7 @@ class Result:
         exit_code: 0, or a code that is an answer (4 regression, 5 too noisy, 6 workload failed).
         errors: lines for stderr that say why the exit code is not 0.
         remarks: lines for stderr that a reader of the result has to know.
+        silent: another process of the same run prints the result.
     """
 
     rows: tuple[Row, ...]
@@ -40,6 +41,7 @@ class Result:
     exit_code: int = 0
     errors: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    silent: bool = False
 
 
 def with_trouble(result: Result, trouble: str) -> Result:

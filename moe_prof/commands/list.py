@@ -13,7 +13,7 @@ from rich.text import Text
 from moe_prof import kernels
 from moe_prof import machine as facts
 from moe_prof.analysis.work import WorkCounts, count_work
-from moe_prof.checks import CHECKS
+from moe_prof.checks import CHECKS, Group
 from moe_prof.commands.base import Result
 from moe_prof.kernels.table import VARIANTS, VariantSpec
 from moe_prof.presets import PRESETS
@@ -85,13 +85,18 @@ def rows() -> list[Row]:
 
 
 def body(commands: tuple[tuple[str, str], ...]) -> RenderableType:
-    """Four tables."""
+    """Five tables."""
     return Body(
         *_titled("variants", _variant_table()),
         *_titled("scenarios, one forward", _scenario_table()),
         Text("or any sizes N,D,H,E,K, such as 128,256,128,16,4; NAME@N for N tokens of a model"),
         Text(),
-        *_titled("collectors ('moe-prof doctor' tells which work here)", _collector_table()),
+        *_titled(
+            "collectors ('moe-prof doctor' tells which work here)", _check_table("collectors")
+        ),
+        *_titled(
+            "several ranks ('moe-prof doctor' tells what is missing)", _check_table("parallel")
+        ),
         *_titled("commands", _pairs(commands)),
     )
 
@@ -132,10 +137,8 @@ def _scenario_table() -> FittedTable:
     return table
 
 
-def _collector_table() -> Table:
-    return _pairs(
-        tuple((check.name, check.purpose) for check in CHECKS if check.group == "collectors")
-    )
+def _check_table(group: Group) -> Table:
+    return _pairs(tuple((check.name, check.purpose) for check in CHECKS if check.group == group))
 
 
 def _command_lines() -> tuple[tuple[str, str], ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from moe_prof.units import share_text
+from moe_prof.units import byte_pair_text, share_text
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,12 @@ from moe_prof.units import share_text
 def test_shares_keep_a_significant_digit(value, text):
     """Little is not nothing; nothing is zero, and unknown a dash."""
     assert share_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [(2 << 20, 1 << 20, "2.00 / 1.00 MiB"), (512, 2048, "0.50 / 2.00 KiB"), (0, 3, "0 / 3 B")],
+)
+def test_pairs_of_bytes_share_a_unit(first, second, text):
+    """That of the larger one."""
+    assert byte_pair_text(first, second) == text
