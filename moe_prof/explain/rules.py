@@ -5,7 +5,7 @@ The order is that of the output: first what makes figures untrue, then waiting, 
 
 from __future__ import annotations
 
-from moe_prof.explain import change, idle, trust, work
+from moe_prof.explain import change, idle, parallel, trust, work
 from moe_prof.explain.finding import Rule
 
 _YASIN = "A. Yasin, ISPASS 2014 (top-down method)"
@@ -96,6 +96,18 @@ RULES: tuple[Rule, ...] = (
          of_stage=work.tiny_buckets),
     Rule("denormals", "set flush-to-zero and denormals-are-zero, or scale the inputs", _FOG,
          of_stage=work.denormals),
+    Rule("fusing_result", "see bytes, exposed communication and loads beside it", _OWN,
+         of_stage=parallel.fusing_result),
+    Rule("weights_dominate", "send more tokens at a time: each weight read then serves more rows",
+         _ROOFLINE, of_stage=parallel.weights_dominate),
+    Rule(
+        "exposed_communication", "give each rank several experts, so that receiving overlaps with "
+        "products, and more rows an expert", _OWN, of_stage=parallel.exposed_communication,
+    ),
+    Rule("hot_expert", "replicate the hot expert, or place experts by their load", _OWN,
+         of_stage=parallel.hot_expert),
+    Rule("waiting_for_rank", "look at that rank's load, threads and CPUs", _OWN,
+         of_stage=parallel.waiting_for_rank),
     Rule("page_faults", "allocate and touch memory before the loop; use huge pages", "getrusage(2)",
          of_stage=work.page_faults),
 )  # fmt: skip

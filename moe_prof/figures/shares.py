@@ -61,7 +61,8 @@ def threads(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figur
             whole = style.known(busy_s + wait.get(thread, 0.0))
             if whole and whole > 0 and len(busy) > 1:
                 bars.append({"busy": busy_s / whole, "waiting": wait.get(thread, 0.0) / whole})
-                names.append(f"{style.fitted_name(variant)[:16]} T{thread}")
+                name = f"T{thread}" if thread.isdecimal() else thread
+                names.append(f"{style.fitted_name(variant)[:16]} {name}")
     if not bars:
         return None
     bars, names = bars[:MOST_THREADS], names[:MOST_THREADS]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from moe_prof.analysis import crowding
 from moe_prof.analysis.work import count_work
 from moe_prof.hotspots.names import short_name
+from moe_prof.render.ep_view import answer_text, cases_of
 from moe_prof.render.headline import answer, fastest_text
 from moe_prof.render.tables import LEGEND
 from moe_prof.report.material import Material, Source
@@ -14,6 +15,8 @@ from moe_prof.report.parts import Context
 from moe_prof.report.sections.functions import split_name
 from moe_prof.units import count_text, digits_text, share_text
 
+MOST_CASES = 4
+"""Expert-parallel cases that the summary tells of; their section has all."""
 _STATES = {
     "partial": "This run was interrupted: only what was measured before is shown.",
     "failed": "This run failed: only what was measured before is shown.",
@@ -65,6 +68,9 @@ def _story(source: Source, layer: str) -> Story:
 
 def _speed(source: Source) -> list[str]:
     """The answer of ``topdown``; of ``bench`` which variant is the fastest."""
+    parallel = [text for case in cases_of(source.rows) if (text := answer_text(case))]
+    if parallel:
+        return [f"{text[:1].upper()}{text[1:]}." for text in parallel[:MOST_CASES]]
     timed = [name for name in source.variants if source.index.value(name, "time") is not None]
     if not timed:
         return []

@@ -24,6 +24,7 @@ OTHERS = (
     row("cpus_used_by_others", 1.3, variant="", unit="CPUs"),
     row("cpus_shared", 2.0, variant="", unit="CPUs"),
 )
+FUSED = {"variant": "fused"}
 MODEL = {"collector": "model", "provenance": "modelled"}
 ALONE = {
     "wrong_result": [row("rel_rmse", None, status="out_of_bounds", source="wrong")],
@@ -55,6 +56,27 @@ ALONE = {
     "weights_leave_cache": [
         THREADS, row("time", 20e-6),
         row("ceiling_read_l2", 100e9, variant="", scenario="", thread="2"),
+    ],
+    "fusing_result": [
+        row("speedup_over_small_ops", 1.3, **FUSED),
+        row("speedup_over_small_ops_ci_low", 1.2, **FUSED),
+        row("speedup_over_small_ops_ci_high", 1.4, **FUSED),
+    ],
+    "weights_dominate": [
+        row("weight_bytes", 9e6, variant="", unit="bytes"),
+        row("memory_bytes", 10e6, variant="small_ops", unit="bytes"),
+    ],
+    "exposed_communication": [row("exposed_communication_share", 0.3, **FUSED)],
+    "hot_expert": [
+        row("load_max_over_mean", 3.0, variant="", phase="experts"), row("time", 1.0, **FUSED),
+    ],
+    "waiting_for_rank": [
+        row("ranks", 3.0, variant=""),
+        *(
+            row(f"wait_for_rank_{peer}", 1e-3 if peer == 2 else 1e-5, thread=f"rank {rank}",
+                phase="wait_dispatch", unit="s", **FUSED)
+            for rank in range(3) for peer in range(3) if rank != peer
+        ),
     ],
     "hot_router": phases(router=0.4, gate_up=0.6),
     "hot_exp": phases(activation=0.2, gate_up=0.8),
@@ -155,6 +177,18 @@ def test_no_finding_without_evidence():
         ("whole_process", counted(1e9, 1e9, scope="roi")),
         ("even_waiting", [*WAITING, *OTHERS, *busy(1.0, 1.0)]),
         ("core_bound", [row("Backend_Bound.Core_Bound", 0.4), row("Retiring", 0.55)]),
+        (
+            "waiting_for_rank",
+            [
+                row("ranks", 3.0, variant=""),
+                *(
+                    row(f"wait_for_rank_{peer}", 1e-3, thread="rank 0", phase="wait_dispatch",
+                        unit="s", **FUSED)
+                    for peer in (1, 2)
+                ),
+            ],
+        ),
+        ("hot_expert", [row("load_max_over_mean", 1.2, variant="", phase="experts")]),
         ("branch_bound", [row("Bad_Speculation", 0.3, **MODEL)]),
     ],
 )  # fmt: skip

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from moe_prof import session as sessions
 from moe_prof.collectors.stacks import Profile
+from moe_prof.ep.result_rows import case_rows
 from moe_prof.hotspots import summary
 from moe_prof.hotspots.kept import keep_profile
 from moe_prof.rows import Row, unavailable
 from moe_prof.scenario import SCENARIOS, Scenario
+from tests.moe_prof.ep import made_results
 from tests.moe_prof.hotspots.stack_making import profile, stack
 from tests.moe_prof.topdown.made import row
 
@@ -130,6 +132,7 @@ def save_all(folder: Path) -> list[Path]:
         save(folder / "bench", "bench", timing_rows()),
         save(folder / "hotspots", "hotspots", [], profiles={"packed": small_profile()}),
         save(folder / "import", "import", imported_rows()),
+        save(folder / "ep", "ep", case_rows(made_results.result(), usable_cpus=2)),
     ]
 
 

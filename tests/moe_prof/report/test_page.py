@@ -54,7 +54,7 @@ def test_summary_comes_first_and_in_words(page):
     assert "It is instruction bound: Retiring 60.0 % of slots" in text
 
 
-@pytest.mark.parametrize("kind", ["topdown", "bench", "hotspots", "import"])
+@pytest.mark.parametrize("kind", ["topdown", "bench", "hotspots", "import", "ep"])
 def test_each_kind_of_session_alone(folders, kind):
     """Sections without data are named with the reason, in the page and to the caller."""
     found = render(read_material([path for path in folders if path.name == kind]))
