@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from moe_prof.checks import building, isa_paths, machine_state, profilers
+from moe_prof.checks import building, isa_paths, machine_state, parallel, profilers
 from moe_prof.checks.base import GROUPS, Check, Context, Group
 from moe_prof.collectors.base import Availability
 
@@ -16,6 +16,7 @@ CHECKS: tuple[Check, ...] = tuple(
         *building.CHECKS,
         *isa_paths.CHECKS,
         *profilers.CHECKS,
+        *parallel.CHECKS,
         *machine_state.CHECKS,
     )
     if check.used_by != ()

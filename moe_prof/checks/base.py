@@ -19,8 +19,8 @@ from moe_prof.collectors.perf_facts import PerfFacts
 from moe_prof.kernels.build import Build
 from moe_prof.machine import Machine
 
-Group = Literal["build", "ISA paths", "collectors", "machine"]
-GROUPS: tuple[Group, ...] = ("build", "ISA paths", "collectors", "machine")
+Group = Literal["build", "ISA paths", "collectors", "parallel", "machine"]
+GROUPS: tuple[Group, ...] = ("build", "ISA paths", "collectors", "parallel", "machine")
 
 _ASK_TIMEOUT_S = 20.0
 

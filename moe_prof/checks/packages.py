@@ -29,6 +29,7 @@ _PACKAGES: dict[str, tuple[str, str, str, str, str]] = {
                  "valgrind valgrind-dev"),
     "llvm": ("llvm", "llvm", "llvm", "llvm", "llvm"),
     "qemu-user": ("qemu-user", "qemu-user", "qemu-linux-user", "qemu-user", "qemu-riscv64"),
+    "mpi": ("mpich", "mpich", "mpich", "mpich", "mpich"),
     "binutils": ("binutils", "binutils", "binutils", "binutils", "binutils"),
 }  # fmt: skip
 
