@@ -22,7 +22,8 @@ from moe_prof.ep.prepared import WeightArguments
 from moe_prof.ep.workspace import Workspace, WorkspaceMemory, aligned_bytes, workspace
 from moe_prof.errors import MoeProfError
 
-H, N, E, K, MAX_BS = 512, 96, 6, 2, 5
+H, N, K, MAX_BS = 512, 96, 2, 5
+E = int(os.environ.get("EP_TEST_EXPERTS", "6"))
 GUARD = 4096
 BATCHES = 6
 

@@ -11,19 +11,26 @@ from tests.moe_prof.ep.ranks import mpirun, needs_mpi
 pytestmark = [needs_mpi, pytest.mark.usefixtures("built")]
 
 
-def told(count, *words):
+def told(count, *words, experts=6):
     """What each rank of a program saw."""
-    ran = mpirun(count, "-m", "tests.moe_prof.ep.rank_programs", *words)
+    env = {"EP_TEST_EXPERTS": str(experts)}
+    ran = mpirun(count, "-m", "tests.moe_prof.ep.rank_programs", *words, env=env)
     assert ran.code == 0, ran.err
     lines = [json.loads(line) for line in ran.out.splitlines()]
     assert [line["rank"] for line in lines] == list(range(count))
     return lines
 
 
-@pytest.mark.parametrize(("ranks", "calls", "transport"), [(2, 1000, "shared"), (3, 200, "put")])
-def test_calls_back_to_back_stay_right(ranks, calls, transport):
-    """After random delays, fused in all ways and small ops mixed, in poisoned memory, guarded."""
-    for line in told(ranks, "stress", calls, transport):
+@pytest.mark.parametrize(
+    ("ranks", "experts", "calls", "transport"),
+    [(2, 6, 1000, "shared"), (3, 3, 300, "shared"), (3, 6, 200, "put")],
+)
+def test_calls_back_to_back_stay_right(ranks, experts, calls, transport):
+    """After random delays, fused in all ways and small ops mixed, in poisoned memory, guarded.
+
+    With one expert a rank too, where rows are sent after the products.
+    """
+    for line in told(ranks, "stress", calls, transport, experts=experts):
         assert (line["calls"], line["wrong"], line["intact"]) == (calls, 0, True)
         assert line["transport"] == transport
 
