@@ -1,25 +1,24 @@
 """Starting ranks with ``mpirun``, watching them, and saying in one line what became of them.
 
-MPI's own ``mpirun`` kills every rank when one dies, and says which process it was by its number.
-The launcher knows the ranks' process numbers from their signs (``signs.py``), so that it can name
-the rank and what it was doing. Where ``mpirun`` says nothing, the first process to be gone is the
-one: the launcher holds a descriptor of each (pidfd) and looks at them while it waits.
+MPI's own ``mpirun`` kills every rank when one dies, and what it then says of a process may be about
+one that it killed itself. So each rank runs below a shell that waits for it and writes its exit
+code into a file, before ``mpirun`` can see that anything happened: ranks that were killed
+afterwards have no such file. What ranks were doing, and errors that they raised, stand in their
+signs (``signs.py``).
 
-Sources: mpiexec(1) of MPICH (Hydra) and Open MPI (PRRTE), whose words are parsed; pidfd_open(2).
+Sources: mpiexec(1) of MPICH (Hydra) and Open MPI (PRRTE); exit codes of sh(1): 128 + signal.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import select
-import socket
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import moe_prof
@@ -46,21 +45,25 @@ _BLAS_THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_N
 """Of NumPy in each rank, unless set: the oracle's products of several ranks at a time would start
 more threads than there are CPUs, which spin."""
 
-_HYDRA_PID = re.compile(r"=\s+PID (\d+) RUNNING AT")
-_HYDRA_END = re.compile(r"EXIT STRING: (.+?)\s*$", re.MULTILINE)
-_HYDRA_CODES = re.compile(r"Exit codes: (.+)$", re.MULTILINE)
-_KILLED = 9
-_OPEN_MPI_END = re.compile(r"process rank (\d+) .*?exited on (signal \d+ \([^)]*\))", re.DOTALL)
+_RANK_NUMBER = "${PMI_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-0}}}"
+_KEEP_CODE = (
+    f'"$@"; code=$?; echo "$code" >"$0/{signs.EXIT_FILE.format(_RANK_NUMBER)}"; exit "$code"'
+)
+_SIGNALLED = 128
 
 
-def argv_for(mpirun: Path, ranks: int, folder: Path, *, open_mpi: bool) -> list[str]:
+def argv_for(folder: Path) -> list[str]:
+    """The command of one rank, below the shell that keeps its exit code."""
+    rank = [sys.executable, "-m", RANK_MODULE, str(folder)]
+    return ["/bin/sh", "-c", _KEEP_CODE, str(folder), *rank]
+
+
+def mpirun_argv(mpirun: Path, ranks: int, folder: Path, *, open_mpi: bool) -> list[str]:
     """The command that starts the ranks."""
-    more = ["--oversubscribe"] if open_mpi else ["-print-all-exitcodes"]
+    more = ["--oversubscribe"] if open_mpi else []
     if open_mpi and os.geteuid() == 0:
         more.append("--allow-run-as-root")
-    return [
-        str(mpirun), *more, "-n", str(ranks), sys.executable, "-m", RANK_MODULE, str(folder),
-    ]  # fmt: skip
+    return [str(mpirun), *more, "-n", str(ranks), *argv_for(folder)]
 
 
 def is_open_mpi(mpirun: Path) -> bool:
@@ -84,10 +87,10 @@ def launch(trial: Trial, ranks: int, folder: Path, progress: Progress) -> None:
         MoeProfError: what the ranks themselves raised.
         WorkloadError: a rank died, hung or never came; it is named.
     """
-    argv = [sys.executable, "-m", RANK_MODULE, str(folder)]  # one rank needs no MPI
+    argv = argv_for(folder)  # one rank needs no MPI
     if ranks > 1:
         mpirun = mpi.require_mpirun()
-        argv = argv_for(mpirun, ranks, folder, open_mpi=is_open_mpi(mpirun))
+        argv = mpirun_argv(mpirun, ranks, folder, open_mpi=is_open_mpi(mpirun))
     out, err = folder / "mpirun.stdout", folder / "mpirun.stderr"
     watch = Watch(folder, ranks, trial.deadline_s, progress)
     try:
@@ -102,13 +105,11 @@ def launch(trial: Trial, ranks: int, folder: Path, progress: Progress) -> None:
         raise ToolError(
             f"cannot start {ranks} ranks with {argv[0]}: {error.strerror or error}"
         ) from error
-    finally:
-        watch.close()
     said = "".join(
         path.read_text(encoding="utf-8", errors="replace") for path in (out, err) if path.exists()
     )
-    found = signs.read(folder, ranks)
-    trouble = what_happened(found, ranks, said, finished.returncode, watch)
+    ended = Ended(finished.returncode, said, signs.exit_codes(folder, ranks), watch.never_came)
+    trouble = what_happened(signs.read(folder, ranks), ranks, ended)
     if trouble is not None:
         raise trouble
 
@@ -117,7 +118,6 @@ class Watch:
     """Looks at the ranks while mpirun runs.
 
     Attributes:
-        first_gone: the rank that was gone first without an outcome, None when there is none.
         never_came: ranks without a sign when the time to start was over.
     """
 
@@ -127,9 +127,7 @@ class Watch:
         self._leave_s = deadline_s + LEAVE_S
         self._progress = progress
         self._begun_s = self._looked_s = time.monotonic()
-        self._descriptors: dict[int, int] = {}
         self._end_s: float | None = None
-        self.first_gone: int | None = None
         self.never_came: tuple[int, ...] = ()
 
     def look(self) -> bool:
@@ -139,108 +137,69 @@ class Watch:
             return True
         self._looked_s = now_s
         found = signs.read(self._folder, self._ranks)
-        self._follow(found)
         if len(found) < self._ranks and now_s - self._begun_s > self._start_s:
             self.never_came = tuple(r for r in range(self._ranks) if r not in found)
             return False
         if 0 in found and found[0].stage.startswith(CASE_STAGE):
             self._progress.step(f"{self._ranks} ranks: {found[0].stage}")
-        over = self.first_gone is not None or (
-            len(found) == self._ranks and all(one.status is not None for one in found.values())
-        )
+        codes = signs.exit_codes(self._folder, self._ranks)
+        over = any(codes.values()) or len(codes) == self._ranks
         if over and self._end_s is None:
             self._end_s = now_s + self._leave_s
         return self._end_s is None or now_s < self._end_s
 
-    def close(self) -> None:
-        """Give the descriptors back."""
-        for descriptor in self._descriptors.values():
-            os.close(descriptor)
-        self._descriptors.clear()
 
-    def _follow(self, found: Mapping[int, Sign]) -> None:
-        """Open descriptors of new ranks, and see who is gone."""
-        for rank, sign in found.items():
-            if rank not in self._descriptors and sign.host == socket.gethostname():
-                with suppress(OSError, AttributeError):  # gone already, or an old kernel
-                    self._descriptors[rank] = os.pidfd_open(sign.pid)
-        if self.first_gone is not None or not self._descriptors:
-            return
-        poll = select.poll()
-        ranks = {descriptor: rank for rank, descriptor in self._descriptors.items()}
-        for descriptor in ranks:
-            poll.register(descriptor, select.POLLIN)
-        gone = [ranks[descriptor] for descriptor, _ in poll.poll(0)]
-        fresh = signs.read(self._folder, self._ranks)
-        silent = [rank for rank in gone if rank in fresh and fresh[rank].status is None]
-        if len(silent) == 1 or (silent and len(silent) < self._ranks):
-            self.first_gone = silent[0]
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How mpirun ended.
+
+    Attributes:
+        said: what it and the ranks wrote.
+        codes: exit codes of the ranks that ended by themselves.
+        never_came: ranks without a sign when the time to start was over.
+    """
+
+    returncode: int
+    said: str
+    codes: Mapping[int, int]
+    never_came: tuple[int, ...] = ()
 
 
-def what_happened(
-    found: Mapping[int, Sign], ranks: int, said: str, returncode: int, watch: Watch
-) -> MoeProfError | None:
-    """The error that the run ended with, None when all ranks finished well. Pure but for ``watch``.
+def what_happened(found: Mapping[int, Sign], ranks: int, ended: Ended) -> MoeProfError | None:
+    """The error that the run ended with, None when all ranks finished well. Pure.
 
     Args:
         found: last signs by rank.
-        said: what mpirun and the ranks wrote.
     """
-    if watch.never_came:
+    if ended.never_came:
         return WorkloadError(
-            f"{_ranks_text(watch.never_came)} of {ranks} did not start within {START_S:g} s; the "
-            f"run was ended: {_last_words(said)}"
+            f"{_ranks_text(ended.never_came)} of {ranks} did not start within {START_S:g} s; the "
+            f"run was ended: {_last_words(ended.said)}"
         )
+    for rank, code in sorted(ended.codes.items()):
+        sign = found.get(rank)
+        if code and (sign is None or sign.status is None):
+            doing = "starting" if sign is None else sign.stage
+            others = "; the other ranks were ended" if ranks > 1 else ""
+            return WorkloadError(f"rank {rank} of {ranks} {_how(code)} (last: {doing}){others}")
     errors = [one for one in found.values() if one.status]
-    naming = [one for one in errors if one.named] or errors
-    culprit = _named_by_mpirun(found, said)
-    if culprit is None and not errors:
-        culprit = watch.first_gone
-    if culprit is not None and not any(culprit == one.rank for one in errors):
-        how = _how(said, returncode)
-        doing = found[culprit].stage if culprit in found else "starting"
+    for one in [*(e for e in errors if e.named), *errors]:
+        return error_of(one.status or WorkloadError.exit_code, one.text)
+    silent = [r for r in range(ranks) if r not in found or found[r].status is None]
+    if ended.returncode or silent:
         return WorkloadError(
-            f"rank {culprit} of {ranks} {how} (last: {doing}); the other ranks were ended"
-        )
-    if naming:
-        return error_of(naming[0].status or WorkloadError.exit_code, naming[0].text)
-    if returncode or len(found) < ranks or any(one.status is None for one in found.values()):
-        silent = [r for r in range(ranks) if r not in found or found[r].status is None]
-        return WorkloadError(
-            f"mpirun ended with code {returncode} before {_ranks_text(silent)} of {ranks} had "
-            f"finished: {_last_words(said)}"
+            f"mpirun ended with code {ended.returncode} before {_ranks_text(silent)} of {ranks} "
+            f"had finished: {_last_words(ended.said)}"
         )
     return None
 
 
-def _named_by_mpirun(found: Mapping[int, Sign], said: str) -> int | None:
-    """The rank that mpirun tells of."""
-    match = _OPEN_MPI_END.search(said)
-    if match is not None:
-        return int(match[1])
-    match = _HYDRA_PID.search(said)
-    if match is not None:
-        return next((r for r, one in found.items() if one.pid == int(match[1])), None)
-    codes = _exit_codes(said)
-    return next((r for r, code in enumerate(codes) if code not in (0, _KILLED)), None)
-
-
-def _exit_codes(said: str) -> list[int]:
-    """Wait statuses of all ranks as MPICH's mpirun lists them; killed ones have 9."""
-    match = _HYDRA_CODES.search(said)
-    words = [] if match is None else re.sub(r"\[[^]]*\]", ",", match[1]).split(",")
-    return [int(word) for word in words if word.strip().isdecimal()]
-
-
-def _how(said: str, returncode: int) -> str:
-    """How a rank ended, in mpirun's words."""
-    match = _OPEN_MPI_END.search(said)
-    if match is not None:
-        return f"died of {match[2]}"
-    match = _HYDRA_END.search(said)
-    if match is not None:
-        return f"died: {match[1]}"
-    return f"ended with exit code {returncode}" if returncode >= 0 else "died"
+def _how(code: int) -> str:
+    """How a rank ended, by the shell's exit code."""
+    if code <= _SIGNALLED:
+        return f"ended with exit code {code}"
+    name = signal.strsignal(code - _SIGNALLED) or "unknown"
+    return f"died: {name} (signal {code - _SIGNALLED})"
 
 
 def _ranks_text(ranks: Sequence[int]) -> str:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 JOB, RESULTS = "job.json", "results.jsonl"
 """The launcher's request, and rank 0's answers, a line a case."""
+EXIT_FILE = "exit-{}"
+"""Of a rank: the code that it ended with, written by the shell above it."""
 OK = 0
 
 
@@ -75,4 +77,17 @@ def read(folder: Path, ranks: int) -> dict[int, Sign]:
             found[rank] = Sign(**{**data, "named": tuple(data["named"])})
         except (OSError, ValueError, TypeError, KeyError):
             continue
+    return found
+
+
+def exit_codes(folder: Path, ranks: int) -> dict[int, int]:
+    """Exit codes of the ranks that ended by themselves, by rank."""
+    found = {}
+    for rank in range(ranks):
+        try:
+            text = (folder / EXIT_FILE.format(rank)).read_text(encoding="utf-8").strip()
+        except OSError:
+            continue
+        if text.isdecimal():
+            found[rank] = int(text)
     return found

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from moe_prof.ep import launch, mpi, signs
-from moe_prof.ep.launch import Watch, argv_for, what_happened
+from moe_prof.ep.launch import Ended, mpirun_argv, what_happened
 from moe_prof.ep.signs import Sign
 from moe_prof.errors import InputError, PeerError, UnavailableError, WorkloadError
-from moe_prof.progress import SILENT
-
-HYDRA = """
-===================================================================================
-=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
-=   PID 101 RUNNING AT node1
-=   EXIT CODE: 9
-=   CLEANING UP REMAINING PROCESSES
-=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES
-===================================================================================
-YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)
-This typically refers to a problem with your application.
-"""
-OPEN_MPI = (
-    "mpirun noticed that process rank 2 with PID 0 on node node1 exited on signal 9 (Killed).\n"
-)
 
 
 def sign(rank, status=None, text="", named=()):
@@ -33,70 +18,69 @@ def sign(rank, status=None, text="", named=()):
     return Sign(rank, 100 + rank, "node1", "fused, call 7", status, text, named)
 
 
-def watch(tmp_path, ranks=3):
-    """A watch over nobody."""
-    return Watch(tmp_path, ranks, 5.0, SILENT)
+def ended(codes, said="", returncode=9, never_came=()):
+    """How mpirun ended."""
+    return Ended(returncode, said, codes, never_came)
 
 
-def test_all_finished_is_no_error(tmp_path):
+def test_all_finished_is_no_error():
     """Ranks that all ended well are nothing to talk of."""
     found = {rank: sign(rank, 0) for rank in range(3)}
-    assert what_happened(found, 3, "", 0, watch(tmp_path)) is None
+    assert what_happened(found, 3, ended({0: 0, 1: 0, 2: 0}, returncode=0)) is None
 
 
-@pytest.mark.parametrize(("said", "rank"), [(HYDRA, 1), (OPEN_MPI, 2)])
-def test_a_rank_that_was_killed_is_named(tmp_path, said, rank):
-    """The rank that mpirun tells of, by number or by process, with what it was doing."""
-    error = what_happened({r: sign(r) for r in range(3)}, 3, said, 9, watch(tmp_path))
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (137, "rank 1 of 3 died: Killed (signal 9)"),
+        (139, "rank 1 of 3 died: Segmentation fault (signal 11)"),
+        (7, "rank 1 of 3 ended with exit code 7"),
+    ],
+)
+def test_a_rank_that_died_is_named(code, words):
+    """It is the one that ended by itself without a word; those that mpirun killed have no code."""
+    error = what_happened({r: sign(r) for r in range(3)}, 3, ended({1: code}))
     assert isinstance(error, WorkloadError)
-    assert f"rank {rank} of 3 died" in str(error)
-    assert "signal 9" in str(error) or "Killed" in str(error)
-    assert "(last: fused, call 7)" in str(error)
+    assert str(error).startswith(words)
+    assert "(last: fused, call 7); the other ranks were ended" in str(error)
 
 
-def test_a_rank_that_left_without_a_word_is_named_by_who_was_gone_first(tmp_path):
-    """Where mpirun says nothing, the first process to be gone is the one."""
-    seen = watch(tmp_path)
-    seen.first_gone = 2
-    error = what_happened({r: sign(r) for r in range(3)}, 3, "", 7, seen)
-    assert "rank 2 of 3 ended with exit code 7" in str(error)
-
-
-def test_a_rank_that_left_without_a_word_is_named_by_its_exit_code(tmp_path):
-    """MPICH lists the wait statuses; those that it killed itself have 9."""
-    said = "[mpiexec@node1] Exit codes: [node1] 9,9 [node2] 1792\n"
-    error = what_happened({r: sign(r) for r in range(3)}, 3, said, 7, watch(tmp_path))
-    assert "rank 2 of 3 ended with exit code 7" in str(error)
-
-
-def test_an_error_of_a_rank_keeps_its_class(tmp_path):
-    """What ranks raised themselves is raised again, not what mpirun says of its cleaning up."""
+def test_an_error_of_a_rank_keeps_its_class():
+    """What ranks raised themselves is raised again, though another one was killed then."""
     found = {0: sign(0, 1, "rank 1: bad id"), 1: sign(1, 1, "rank 1: bad id"), 2: sign(2)}
-    error = what_happened(found, 3, HYDRA, 1, watch(tmp_path))
+    error = what_happened(found, 3, ended({0: 1, 1: 1}))
     assert isinstance(error, InputError)
     assert str(error) == "rank 1: bad id"
 
 
-def test_who_names_a_lost_rank_is_heard_first(tmp_path):
+def test_who_names_a_lost_rank_is_heard_first():
     """Of several errors the one that names a rank counts."""
     found = {0: sign(0, 6, "something"), 1: sign(1, 6, "rank 2 did not answer", (2,)), 2: sign(2)}
-    assert str(what_happened(found, 3, "", 6, watch(tmp_path))) == "rank 2 did not answer"
+    assert str(what_happened(found, 3, ended({0: 6, 1: 6}))) == "rank 2 did not answer"
 
 
-def test_ranks_that_never_came_are_named(tmp_path):
+def test_ranks_that_never_came_are_named():
     """A rank without a sign is named, with mpirun's last words."""
-    seen = watch(tmp_path)
-    seen.never_came = (1,)
-    error = what_happened({0: sign(0)}, 2, "cannot fork\n", 1, seen)
+    error = what_happened({0: sign(0)}, 2, ended({}, "cannot fork\n", never_came=(1,)))
     assert "rank 1 of 2 did not start" in str(error)
     assert "cannot fork" in str(error)
 
 
-def test_mpirun_that_fails_before_the_ranks_says_why(tmp_path):
+def test_mpirun_that_fails_before_the_ranks_says_why():
     """Its last words stand in the error."""
-    error = what_happened({}, 2, "no such option\n", 255, watch(tmp_path))
+    error = what_happened({}, 2, ended({}, "no such option\n", 255))
     assert "code 255 before ranks 0, 1 of 2" in str(error)
     assert "no such option" in str(error)
+
+
+@pytest.mark.parametrize(("words", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("true", 0)])
+def test_the_shell_above_a_rank_keeps_its_code(tmp_path, monkeypatch, words, code):
+    """Also of one that was killed, under the number that the process manager gave."""
+    monkeypatch.setattr(launch.sys, "executable", "/bin/sh")
+    argv = [*launch.argv_for(tmp_path)[:5], "-c", words]
+    done = subprocess.run(argv, env={"PMI_RANK": "2"}, check=False, capture_output=True)
+    assert done.returncode == code
+    assert signs.exit_codes(tmp_path, 3) == {2: code}
 
 
 def test_signs_travel_as_whole_files(tmp_path):
@@ -111,10 +95,9 @@ def test_signs_travel_as_whole_files(tmp_path):
 
 def test_open_mpi_gets_leave_to_outnumber_cpus():
     """Hydra needs no flags, Open MPI does."""
-    plain = argv_for(Path("mpirun"), 4, Path("job"), open_mpi=False)
-    assert plain[:4] == ["mpirun", "-print-all-exitcodes", "-n", "4"]
-    assert "-print-all-exitcodes" in plain
-    assert "--oversubscribe" in argv_for(Path("mpirun"), 4, Path("job"), open_mpi=True)
+    plain = mpirun_argv(Path("mpirun"), 4, Path("job"), open_mpi=False)
+    assert plain[:4] == ["mpirun", "-n", "4", "/bin/sh"]
+    assert "--oversubscribe" in mpirun_argv(Path("mpirun"), 4, Path("job"), open_mpi=True)
 
 
 def test_missing_mpi_names_the_line_that_installs_it(monkeypatch, tmp_path):
