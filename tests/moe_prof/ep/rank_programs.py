@@ -196,7 +196,6 @@ def main(name, *words):
             print(json.dumps(line), flush=True)  # noqa: T201
     comm.Barrier()
     mpi.load().Finalize()
-    os._exit(0)
 
 
 if __name__ == "__main__":
