@@ -23,6 +23,8 @@ TARGETS: tuple[TargetName, ...] = get_args(TargetName)
 VECTOR_BITS = (128, 256, 512, 1024)
 DEFAULT_VECTOR_BITS = 256
 """That of the board whose matrix extension the path ``ime`` is for."""
+REQUIRED_VECTOR_BITS = {"ime": DEFAULT_VECTOR_BITS}
+"""Paths whose tiles fix the length of a vector register."""
 
 _COMPILERS = (*(f"clang++-{version}" for version in range(22, 16, -1)), "clang++",
               "riscv64-linux-gnu-g++-14", "riscv64-linux-gnu-g++")  # fmt: skip
@@ -48,16 +50,22 @@ class Target:
         """A compiler for the target: CXX_RISCV64, else the first of those known to have vectors.
 
         Raises:
-            BuildError: there is none.
+            BuildError: CXX_RISCV64 is no command line, or the compiler cannot say its version.
+            UnavailableError: there is none.
         """
         wish = os.environ.get("CXX_RISCV64", "").strip()
         for name in (wish,) if wish else _COMPILERS:
-            argv = tuple(shlex.split(name))
+            try:
+                argv = tuple(shlex.split(name))
+            except ValueError as error:
+                raise BuildError(f"CXX_RISCV64={wish}: {error}; {_INSTALL_HINT}") from error
             found = shutil.which(argv[0])
             if found is not None:
                 return ask_version((found, *argv[1:]))
-        tried = wish or ", ".join(("clang++-17 and later", *_COMPILERS[-3:]))
-        raise BuildError(f"no compiler for {self.name} found ({tried}); {_INSTALL_HINT}")
+        tried = f"CXX_RISCV64={wish}" if wish else ", ".join(
+            ("clang++-17 and later", *_COMPILERS[-3:])
+        )  # fmt: skip
+        raise UnavailableError(f"no compiler for {self.name} found ({tried}); {_INSTALL_HINT}")
 
     def emulator(self) -> Path | None:
         """The program that runs programs of the target here, None where it is not installed."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from moe_prof.errors import BuildError
+from moe_prof.kernels.elf import foreign_reason
 from moe_prof.kernels.features import ISA_PATHS, missing, read_cpu
 from moe_prof.kernels.target import Target
 
@@ -38,7 +40,7 @@ def try_paths(scratch: Path) -> tuple[list[str], dict[str, str]]:
             else:
                 unusable[path.name] = reason
     if not usable:
-        raise BuildError(f"no path of the kernels runs here: {unusable}")
+        raise BuildError(f"no path of the kernels runs here: {_reasons(unusable)}")
     return usable, unusable
 
 
@@ -53,14 +55,25 @@ def try_emulated(scratch: Path, cross: Target) -> tuple[list[str], dict[str, str
         if not driver.is_file():
             unusable[path.name] = _NOT_BUILT
             continue
-        reason = _probe(driver, cross.command()) if cross.emulator() else None
+        reason = foreign_reason(driver, cross.name)
+        if reason is None and cross.emulator():
+            reason = _probe(driver, cross.command())
         if reason is None:
             usable.append(path.name)
         else:
             unusable[path.name] = reason
     if not usable:
-        raise BuildError(f"no path of the kernels for {cross.name} runs here: {unusable}")
+        raise BuildError(
+            f"no path of the kernels for {cross.name} runs here: {_reasons(unusable)}; "
+            "CXX_RISCV64 names another compiler"
+        )
     return usable, unusable
+
+
+def _reasons(unusable: Mapping[str, str]) -> str:
+    """Why the paths do not run that were built; where none was, that."""
+    said = [f"{name}: {why}" for name, why in unusable.items() if why != _NOT_BUILT]
+    return "; ".join(said) or "the compiler made no driver"
 
 
 def _probe(driver: Path, emulator: tuple[str, ...] = ()) -> str | None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from moe_prof.analysis.query import RowIndex
 from moe_prof.commands import emulated_counters
 from moe_prof.commands.base import Result, with_trouble
-from moe_prof.commands.emulated import add_target, is_foreign
+from moe_prof.commands.emulated import add_target, is_foreign, refuse_program
 from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import add_workload, require_scenario, split_output
 from moe_prof.commands.program import run_program
@@ -60,6 +60,7 @@ class CountersCommand:
             UnavailableError: neither perf nor valgrind can be used.
         """
         if args.program:
+            refuse_program(args)
             return run_program(self.name, args, progress)
         require_scenario(args)
         if is_foreign(args):

@@ -13,7 +13,7 @@ from moe_prof.collectors import qemu_user
 from moe_prof.commands.options import split_output
 from moe_prof.commands.workload import Workload, open_session, workload_from
 from moe_prof.deadline import Deadline
-from moe_prof.errors import UnavailableError, UsageError
+from moe_prof.errors import MoeProfError, UnavailableError, UsageError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import Kind
 from moe_prof.kernels.target import DEFAULT_VECTOR_BITS, TARGETS, VECTOR_BITS
@@ -43,14 +43,41 @@ def add_target(parser: argparse.ArgumentParser, what: str) -> None:
         "(default: this machine)",
     )  # fmt: skip
     parser.add_argument(
-        "--vector-bits", type=int, choices=VECTOR_BITS, default=DEFAULT_VECTOR_BITS,
-        help=f"length of the emulated vector registers (default: {DEFAULT_VECTOR_BITS})",
+        "--vector-bits", type=int, choices=VECTOR_BITS, default=None,
+        help="length of the emulated vector registers, with --target (default: "
+        f"{DEFAULT_VECTOR_BITS})",
     )  # fmt: skip
 
 
 def is_foreign(args: argparse.Namespace) -> bool:
-    """Whether the target is another architecture than this machine's, which needs no emulator."""
-    return args.target is not None and args.target != platform.machine()
+    """Whether the target is another architecture than this machine's, which needs no emulator.
+
+    Raises:
+        UsageError: vector registers are to be emulated, and nothing is.
+    """
+    if args.target is not None and args.target != platform.machine():
+        return True
+    if args.vector_bits is not None:
+        raise UsageError(
+            "--vector-bits is for an emulated machine; add --target riscv64 or leave it out"
+            if args.target is None
+            else f"--vector-bits: this machine is {args.target}, nothing is emulated; leave it out"
+        )
+    return False
+
+
+def refuse_program(args: argparse.Namespace) -> None:
+    """A program after ``--`` runs as it is: neither built for a target nor emulated.
+
+    Raises:
+        UsageError: an option of the emulator is given with one.
+    """
+    for name in ("target", "vector_bits"):
+        if getattr(args, name) is not None:
+            option = name.replace("_", "-")
+            raise UsageError(
+                f"--{option} is for variants, not for a program after --; leave it out"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +91,18 @@ class Foreign:
     deadline: Deadline
 
     def timeout_s(self) -> float:
-        """For the next run."""
+        """For the next run.
+
+        Raises:
+            UnavailableError: the time limit has passed.
+        """
+        if self.deadline.passed:
+            raise UnavailableError(self.deadline.reason)
         return self.deadline.left_s(_FACTOR * TIMEOUT_S)
+
+    def reason(self, error: MoeProfError) -> str:
+        """Why a run gave nothing: the time limit, where that ended it, else what went wrong."""
+        return self.deadline.reason if self.deadline.passed else str(error)
 
     def foot(self) -> str:
         """The line under every table."""
@@ -92,9 +129,9 @@ def foreign(
         with_baseline: add ``scalar`` in front where it is not chosen.
 
     Raises:
-        BuildError: there is no cross compiler, or it fails.
+        BuildError: the cross compiler fails.
         UsageError: an option that means nothing here, or a variant that the build lacks.
-        UnavailableError: there is no emulator.
+        UnavailableError: there is no emulator, or no cross compiler.
     """
     for name in ONLY_HERE:
         if getattr(args, name, None):
@@ -117,7 +154,7 @@ def foreign(
     folder = split_output(args)
     with open_session(command, work, machine, argv=args.argv, folder=folder) as session:
         emulation = Emulation(
-            target, built, work.scenario, work.seed, args.vector_bits,
+            target, built, work.scenario, work.seed, args.vector_bits or DEFAULT_VECTOR_BITS,
             session.raw / qemu_user.NAME,
         )  # fmt: skip
         yield Foreign(work, machine, session, emulation, deadline)

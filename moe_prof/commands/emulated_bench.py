@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, progress: Progress) -> Result:
     """Check each variant against ``scalar`` in the emulator, and count its instructions.
 
     Raises:
-        BuildError: there is no cross compiler, or it fails.
+        BuildError: the cross compiler fails.
         UnavailableError: not one variant could be counted.
     """
     failures: list[str] = []
@@ -37,9 +37,11 @@ def run(args: argparse.Namespace, progress: Progress) -> Result:
             session.add(_measure(there, name, failures))
         session.add(emulated.reductions(list(session.rows), there.work.scenario.label, names))
         rows = session.rows
-        counted = [row for row in rows if row.metric == "instructions" and row.value is not None]
-        if not counted and not failures:
-            reasons = dict.fromkeys(row.source for row in rows if row.metric == "instructions")
+        missing = [row for row in rows if row.metric == "instructions" and row.value is None]
+        wished = [name for name in names if name != BASELINE] or list(names)
+        nothing = {row.variant for row in missing} >= set(wished)
+        if nothing and not failures and not there.deadline.passed:
+            reasons = dict.fromkeys(row.source for row in missing)
             raise UnavailableError(f"nothing could be counted: {'; '.join(reasons)}")
         result = Result(
             rows=rows,
@@ -67,7 +69,7 @@ def _measure(there: Foreign, name: str, failures: list[str]) -> list[Row]:
     except FAILURES as error:
         if isinstance(error, WorkloadError) and not there.deadline.passed:
             failures.append(f"variant {name}: {error}")
-        return [*emulation.missing(name, str(error)), *no_time]
+        return [*emulation.missing(name, there.reason(error)), *no_time]
     known = [*emulation.identity(name), *_errors(found, labels), *no_time]
     if found.wrong:
         reason = f"wrong: rel_rmse {found.result.rel_rmse:.3g} against {BASELINE}"

@@ -13,20 +13,22 @@ from moe_prof.commands.emulated import Foreign, foreign
 from moe_prof.errors import UnavailableError
 from moe_prof.progress import Progress
 from moe_prof.render.tables import LEGEND, counters_table, instruction_phase_table
+from moe_prof.rows import Row
+from moe_prof.topdown.emulated import FAILURES
 
 
 def run(args: argparse.Namespace, progress: Progress) -> Result:
     """Count each variant of the target once, on one thread.
 
     Raises:
-        BuildError: there is no cross compiler, or it fails.
+        BuildError: the cross compiler fails.
         UnavailableError: not one variant could be counted.
     """
     with foreign("counters", args, progress) as there:
         work, session = there.work, there.session
         for name in work.variants:
             progress.step(f"{name}: counting in {args.target}'s emulator", slow=True)
-            session.add(there.emulation.rows(name, there.timeout_s()))
+            session.add(_counts(there, name))
         rows = session.rows
         if not any(row.value is not None for row in rows if row.metric == "instructions"):
             reasons = dict.fromkeys(row.source for row in rows if row.provenance == "unavailable")
@@ -38,6 +40,16 @@ def run(args: argparse.Namespace, progress: Progress) -> Result:
             session=session.folder,
         )
     return with_trouble(result, session.trouble)
+
+
+def _counts(there: Foreign, name: str) -> list[Row]:
+    """The counts of a variant as rows; the reason where there are none."""
+    emulation = there.emulation
+    try:
+        counts = emulation.count(name, there.timeout_s()).counts
+    except FAILURES as error:
+        return emulation.missing(name, there.reason(error))
+    return [*emulation.identity(name), *emulation.count_rows(name, counts)]
 
 
 def _body(index: RowIndex, there: Foreign) -> list[RenderableType]:

@@ -23,7 +23,7 @@ def run(args: argparse.Namespace, progress: Progress) -> Result:
     """Profile each variant: counted instructions by function, or gprof's samples.
 
     Raises:
-        BuildError: there is no cross compiler, or it fails.
+        BuildError: the cross compiler fails.
         UsageError: a profiler or an option that the emulator has not.
         UnavailableError: not one variant could be profiled.
     """

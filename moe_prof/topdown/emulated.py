@@ -21,7 +21,7 @@ from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import Build
 from moe_prof.kernels.driver import Driver, DriverResult, driver_argv, parse_result
 from moe_prof.kernels.table import BY_NAME, VARIANTS
-from moe_prof.kernels.target import Target
+from moe_prof.kernels.target import REQUIRED_VECTOR_BITS, Target
 from moe_prof.rows import Row, unavailable
 from moe_prof.scenario import Scenario
 
@@ -99,7 +99,7 @@ class Emulation:
             checked: also compare the result with that of ``scalar``, in the emulator.
 
         Raises:
-            UnavailableError: there is no emulator.
+            UnavailableError: there is no emulator, or it has not the registers that the path needs.
             ToolError, InputError, WorkloadError: the run failed.
         """
         available = qemu_user.availability()
@@ -171,14 +171,6 @@ class Emulation:
             found.notes,
         )  # fmt: skip
 
-    def rows(self, name: str, timeout_s: float) -> list[Row]:
-        """The counts of a variant as rows; the reason where there are none."""
-        try:
-            counts = self.count(name, timeout_s).counts
-        except FAILURES as error:
-            return self.missing(name, str(error))
-        return [*self.identity(name), *self.count_rows(name, counts)]
-
     def count_rows(self, name: str, counts: EmulatedCounts) -> list[Row]:
         """Rows of what was counted."""
         return rows(
@@ -216,6 +208,12 @@ class Emulation:
         isa = path_of(name, self.built)
         if isa is None:
             raise UsageError(f"variant {name!r} is not in the build for {self.target.name}")
+        needed = REQUIRED_VECTOR_BITS.get(isa, self.vector_bits)
+        if needed != self.vector_bits:
+            raise UnavailableError(
+                f"path {isa} needs vector registers of {needed} bits, not {self.vector_bits}; "
+                f"choose --vector-bits {needed}"
+            )
         return Driver(self.built.driver(isa), name, isa)
 
 

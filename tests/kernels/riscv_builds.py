@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moe_prof.errors import BuildError
+from moe_prof.errors import BuildError, UnavailableError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import SOURCE_DIR, Build
 from moe_prof.kernels.target import VECTOR_BITS, ime_emulator, target
@@ -25,7 +25,7 @@ def clang() -> tuple[str, ...]:
         pytest.skip("qemu-riscv64 is not installed (apt install qemu-user)")
     try:
         compiler = RISCV64.compiler()
-    except BuildError as error:
+    except (BuildError, UnavailableError) as error:
         pytest.skip(str(error))
     if "clang" not in compiler.version:
         pytest.skip(f"{compiler.version}: these tests want clang 17 or later")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from moe_prof.collectors import qemu_user
-from moe_prof.errors import UsageError
+from moe_prof.collectors.base import Availability
+from moe_prof.errors import UnavailableError, UsageError
 from moe_prof.kernels.build import Build
 from moe_prof.kernels.target import target
 from moe_prof.scenario import Scenario
@@ -90,10 +91,31 @@ def test_variant_that_is_not_built_is_refused(name, words):
         emulated.choose(name, BUILT)
 
 
-def test_without_an_emulator_rows_say_so(monkeypatch, tmp_path):
-    """Missing counts are missing, with what to install."""
+def emulation(folder, built=BUILT, vector_bits=256):
+    """A small layer's emulation."""
+    layer = Scenario(1, 8, 8, 2, 1)
+    return emulated.Emulation(target("riscv64"), built, layer, 0, vector_bits, folder)
+
+
+def test_without_an_emulator_nothing_is_counted(monkeypatch, tmp_path):
+    """The error says what to install; the rows of a count that is missing keep it."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    run = emulated.Emulation(target("riscv64"), BUILT, Scenario(1, 8, 8, 2, 1), 0, 256, tmp_path)
-    found = run.rows("rvv", 60.0)
+    run = emulation(tmp_path)
+    with pytest.raises(UnavailableError, match="apt install qemu-user") as caught:
+        run.count("rvv", 60.0)
+    found = run.missing("rvv", str(caught.value))
     assert [row.value for row in found] == [None, None]
     assert all("apt install qemu-user" in row.source for row in found)
+
+
+@pytest.mark.parametrize("take", ["count", "profile", "sampled"])
+def test_tiles_need_registers_of_their_length(monkeypatch, tmp_path, take):
+    """Other lengths are unavailable, with the one to choose, before anything is run."""
+    usable = Availability("qemu_user", True, "counts")
+    monkeypatch.setattr(qemu_user, "availability", lambda: usable)
+    run = emulation(tmp_path, replace(BUILT, isas=("ime", "rvv", "portable")), 512)
+    with pytest.raises(UnavailableError) as caught:
+        getattr(run, take)("ime", 60.0)
+    assert str(caught.value) == (
+        "path ime needs vector registers of 256 bits, not 512; choose --vector-bits 256"
+    )
