@@ -37,11 +37,12 @@ def run(args: argparse.Namespace, progress: Progress) -> Result:
             session.add(_measure(there, name, failures))
         session.add(emulated.reductions(list(session.rows), there.work.scenario.label, names))
         rows = session.rows
-        missing = [row for row in rows if row.metric == "instructions" and row.value is None]
-        wished = [name for name in names if name != BASELINE] or list(names)
-        nothing = {row.variant for row in missing} >= set(wished)
-        if nothing and not failures and not there.deadline.passed:
-            reasons = dict.fromkeys(row.source for row in missing)
+        totals = [row for row in rows if row.metric == "instructions" and not row.phase]
+        counted = {row.variant for row in totals if row.value is not None}
+        if not there.deadline.passed and len(names) > 1:
+            counted.discard(BASELINE)  # alone it answers nothing
+        if not counted and not failures:
+            reasons = dict.fromkeys(row.source for row in totals if row.value is None)
             raise UnavailableError(f"nothing could be counted: {'; '.join(reasons)}")
         result = Result(
             rows=rows,

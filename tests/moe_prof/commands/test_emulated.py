@@ -244,8 +244,5 @@ def test_what_came_too_late_names_the_limit(command, monkeypatch, tmp_path):
         "--format", "json", "--output", tmp_path / "session",
     )  # fmt: skip
     late = "the time limit of 7 s was reached before it was counted"
-    if command == "bench":
-        assert ran.code == 0
-        assert ran.rows["rvv", "instructions"]["source"] == late
-    else:
-        assert (ran.code, ran.complaints) == (3, [f"moe-prof: nothing could be counted: {late}"])
+    assert ran.code == 3
+    assert ran.complaints[0] == f"moe-prof: nothing could be counted: {late}"
