@@ -74,7 +74,8 @@ def find_driver(
     if spec is None or spec.language != "c++":
         raise UnavailableError(
             f"variant {name!r} is not part of the native driver; profilers of whole programs "
-            "need a C++ variant, or your own program after --"
+            "need a built-in C++ variant; 'counters -- COMMAND' and 'topdown -- COMMAND' take "
+            "any program"
         )
     forced_isa(spec, isa)
     built = kernel_build.build(build, progress)

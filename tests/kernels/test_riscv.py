@@ -100,6 +100,24 @@ def test_ime_refuses_other_lengths_of_vectors():
     assert "this CPU lacks vector registers of 256 bits" in done.stderr
 
 
+@pytest.mark.parametrize("variable", ["MOE_IME_GATE_UP", "MOE_IME_DOWN"])
+def test_misspelt_choice_is_refused(variable):
+    """Else the comparison of the four would measure one of them twice."""
+    done = run(built().driver("ime"), 1, 9, 9, 2, 1, 1, **{variable: "vector"})
+    assert done.returncode == 2
+    assert done.stderr == f"moe_bench: {variable}=vector: choose ime or rvv\n"
+
+
+def test_front_names_what_a_variant_lacks():
+    """The driver that chooses the path says what the CPU has not, not that the name is unknown."""
+    done = run(built().front, 1, 9, 9, 2, 1, 1, "--variant", "ime")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "moe_bench: variant 'ime' cannot run: for path ime this CPU lacks SpacemiT's matrix "
+        "extension (vmadot)\n"
+    )
+
+
 def test_board_without_the_matrix_extension_is_told():
     """The driver for boards tries the instruction; here nothing carries it out."""
     done = run(built().folder / "moe_bench-ime", 1, 9, 9, 2, 1, 1)

@@ -60,6 +60,18 @@ std::string last_stage(const std::vector<Path> &paths, const Path &baseline) {
     return paths.front().variants.back();
 }
 
+// What this CPU lacks for the paths that have the variant, of those wished; empty when none has it.
+std::string lacking_for(const std::string &variant, const std::string &isa) {
+    std::string why;
+    for (const Path &path : built_paths()) {
+        const std::string lacking = bench::missing_feature(path.isa);
+        if (!lacking.empty() && has_variant(path, variant) && (isa.empty() || isa == path.isa)) {
+            why += (why.empty() ? "for path " : "; for path ") + path.isa + " this CPU lacks " + lacking;
+        }
+    }
+    return why;
+}
+
 int fail(const std::string &text) {
     std::fprintf(stderr, "moe_bench: %s\n", text.c_str());
     return 2;
@@ -117,10 +129,15 @@ int main(int argc, char **argv) {
             const std::string driver = own_folder() + "/moe_bench-" + path.isa;
             argv[0] = const_cast<char *>(driver.c_str());
             execv(driver.c_str(), argv);
-            std::fprintf(stderr, "moe_bench: cannot run %s: %s\n", driver.c_str(),
-                         std::strerror(errno));
+            std::fprintf(stderr, "moe_bench: cannot run %s: %s%s\n", driver.c_str(),
+                         std::strerror(errno),
+                         errno == ENOEXEC ? "; under an emulator name it instead of moe_bench" : "");
             return 1;
         }
+    }
+    const std::string why = lacking_for(variant, options.isa);
+    if (!why.empty()) {
+        return fail("variant '" + variant + "' cannot run: " + why);
     }
     return fail("unknown variant '" + variant + "' in paths: " + names);
 }

@@ -255,6 +255,20 @@ int run(int argc, char **argv) {
     return acceptable(difference) ? 0 : 6;
 }
 
+// A misspelt choice of the path ime would measure another kernel than the one that was meant.
+void check_choices() {
+    if (std::string(MOE_DRIVER_ISA) != "ime") {
+        return;
+    }
+    for (const char *variable : {"MOE_IME_GATE_UP", "MOE_IME_DOWN"}) {
+        const char *wish = std::getenv(variable);
+        const std::string text = wish == nullptr ? "" : wish;
+        if (!text.empty() && text != "ime" && text != "rvv") {
+            throw Failure{2, std::string(variable) + "=" + text + ": choose ime or rvv"};
+        }
+    }
+}
+
 } // namespace
 } // namespace bench
 
@@ -266,6 +280,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     try {
+        bench::check_choices();
         return bench::run(argc, argv);
     } catch (const bench::Failure &failure) {
         std::fprintf(stderr, "moe_bench: %s\n", failure.text.c_str());
