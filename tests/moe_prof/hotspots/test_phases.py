@@ -75,9 +75,9 @@ def test_every_mark_of_the_sources_is_read():
 @pytest.mark.parametrize(
     ("name", "text", "phase"),
     [
-        ("packed/expert_rows.cpp", "mk.gemm[std::min", "gate_up"),
-        ("packed/expert_rows.cpp", "products.gemm[mr - 1]", "down"),
-        ("packed/expert_rows.cpp", "mk.quantize(shape.d_ff", "activation"),
+        ("packed/expert_rows.cpp", "multiply(mk, x + m", "gate_up"),
+        ("packed/expert_rows.cpp", "multiply(products, h + m", "down"),
+        ("packed/expert_rows.cpp", "mk.quantize(", "activation"),
     ],
 )
 def test_one_microkernel_serves_two_phases(name, text, phase):
