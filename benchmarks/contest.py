@@ -207,6 +207,7 @@ def _one_process(heat: _Heat, process: int) -> None:
                 standing.ready(event)
             if standing.status == "ok":
                 running.append((standing, child))
+                child.pause()
             else:
                 child.kill()
         heat.progress.step(f"{label}: sampling in turns (process {process + 1})")
@@ -220,6 +221,7 @@ def _rounds(process: int, running: list[tuple[Standing, Child]], sampling: Sampl
             return
         first = number % len(running)
         for standing, child in (*running[first:], *running[:first]):
+            child.resume()
             time.sleep(SETTLE_S)
             child.send({"round": number})
             expected_s = standing.facts["forward_s"] * standing.facts["loops"]
@@ -227,6 +229,7 @@ def _rounds(process: int, running: list[tuple[Standing, Child]], sampling: Sampl
             if event is not None:
                 standing.samples_s[process, number] = event["forward_s"]
                 standing.cpu_s[process, number] = event["cpu_s"]
+            child.pause()  # teams that go on spinning after their turn
         running = [(standing, child) for standing, child in running if standing.status == "ok"]
 
 

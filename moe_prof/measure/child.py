@@ -7,6 +7,7 @@ that even a parent killed by SIGKILL leaves no orphan.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -85,6 +86,19 @@ class Child:
             stdin.flush()
         except BrokenPipeError:
             return
+
+    def pause(self) -> None:
+        """Stop it where it is, its threads that spin too, until :meth:`resume`."""
+        self._signal_all(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: int) -> None:
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
 
     def read(self, timeout_s: float) -> dict[str, Any] | None:
         """The next event; None when the child has closed its side.
