@@ -7,9 +7,9 @@ long enough (pyperf's documentation, "Runner: calibration").
 
 Where weights and buffers lie moves a time by more than most changes do (Mytkowicz et al.,
 Producing Wrong Data Without Doing Anything Obviously Wrong!, 2009), and stays for the life of a
-plan. So every round prepares the plans anew, at other addresses, where that takes little (after
-Curtsinger, Berger, Stabilizer, 2013): rounds then scatter by layouts too, and their median averages
-over them. A round's samples are taken in pieces by turns, since other programs, above all on the
+plan. So every round prepares plans of one thread anew, at other addresses, where that takes little
+(after Curtsinger, Berger, Stabilizer, 2013): rounds then scatter by layouts too, and their median
+averages over them. A round's samples are taken in pieces by turns, since other programs, above all on the
 other hardware thread of a core, disturb for some milliseconds; the sample is the pieces' median.
 """
 
@@ -85,6 +85,7 @@ class Worker:
         self._kept: dict[str, ExitStack] = {}
         self._loops: dict[str, int] = {}
         self._prepare_s: dict[str, float] = {}
+        self._teams: dict[str, int] = {}  # threads that really run
         self._padding: list[npt.NDArray[np.uint8]] = []
         self._generator = np.random.default_rng(os.getpid())
         self._closing = False
@@ -154,6 +155,7 @@ class Worker:
         start_s = time.perf_counter()
         plan = self._enter(job, open_plans)
         prepare_s = self._prepare_s[job.variant] = time.perf_counter() - start_s
+        self._teams[job.variant] = plan.info.threads
         self._emit("prepared", job.variant, info=asdict(plan.info), prepare_s=prepare_s)
         return plan
 
@@ -172,8 +174,11 @@ class Worker:
         return plan
 
     def _renews(self, name: str) -> bool:
-        """Whether every round prepares it anew; a long forward is left as it is."""
-        return self._loops[name] > 1 and self._prepare_s[name] <= RENEW_S
+        """Whether every round prepares it anew; a long forward is left as it is, and so is a team.
+
+        New threads may share a CPU for longer than a sample takes, until the system moves one.
+        """
+        return self._teams[name] == 1 and self._loops[name] > 1 and self._prepare_s[name] <= RENEW_S
 
     def _renew(self, names: Sequence[str]) -> None:
         """The plans again, in other memory: none may take the place that it has just left."""

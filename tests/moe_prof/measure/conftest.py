@@ -18,6 +18,6 @@ def request_for(monkeypatch):
     def make(*names, **changes):
         values = {"processes": 2, "repeat": 4, "plan_factory": "fake_plans:factory", "hang_s": 30}
         jobs = tuple(Job(name) for name in names)
-        return Request(scenario=SMALL, jobs=jobs, threads=2, **(values | changes))
+        return Request(scenario=SMALL, jobs=jobs, **({"threads": 2} | values | changes))
 
     return make

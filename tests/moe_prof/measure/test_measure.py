@@ -88,16 +88,23 @@ def test_a_forced_number_of_rounds_is_not_extended(request_for):
 def test_every_round_prepares_the_plans_anew(request_for, monkeypatch, tmp_path):
     """At other addresses; a plan whose forward is long keeps its memory."""
     monkeypatch.setenv("FAKE_PLANS_PREPARED", str(tmp_path / "prepared"))
-    changes = {"processes": 1, "repeat": 3, "min_sample_s": 0.02}
+    changes = {"processes": 1, "repeat": 3, "min_sample_s": 0.02, "threads": 1}
     measure(request_for("good", "slow", **changes))
     prepared = (tmp_path / "prepared").read_text().split()
     assert (prepared.count("good"), prepared.count("slow")) == (1 + 3, 1)
 
 
+def test_teams_keep_their_threads(request_for, monkeypatch, tmp_path):
+    """New ones may share a CPU for longer than a sample takes."""
+    monkeypatch.setenv("FAKE_PLANS_PREPARED", str(tmp_path / "prepared"))
+    measure(request_for("good", processes=1, repeat=3, threads=2))
+    assert (tmp_path / "prepared").read_text().split() == ["good"]
+
+
 def test_a_plan_that_cannot_be_prepared_again_has_failed(request_for, monkeypatch, tmp_path):
     """The others keep their rounds."""
     monkeypatch.setenv("FAKE_PLANS_PREPARED", str(tmp_path / "prepared"))
-    once, good = measure(request_for("once", "good", processes=1, repeat=3)).timings
+    once, good = measure(request_for("once", "good", processes=1, repeat=3, threads=1)).timings
     assert (once.status, good.status) == ("failed", "ok")
     assert "the plan refuses" in once.reason
     assert len(good.samples_s) == 3
