@@ -9,8 +9,10 @@ Where weights and buffers lie moves a time by more than most changes do (Mytkowi
 Producing Wrong Data Without Doing Anything Obviously Wrong!, 2009), and stays for the life of a
 plan. So every round prepares plans of one thread anew, at other addresses, where that takes little
 (after Curtsinger, Berger, Stabilizer, 2013): rounds then scatter by layouts too, and their median
-averages over them. A round's samples are taken in pieces by turns, since other programs, above all on the
-other hardware thread of a core, disturb for some milliseconds; the sample is the pieces' median.
+averages over them. A round's samples of one thread are taken in pieces by turns, since other
+programs, above all on the other hardware thread of a core, disturb for some milliseconds; the
+sample is the pieces' median. Teams keep their threads and take whole samples: threads that are new,
+or wake up, may share a CPU for some milliseconds.
 """
 
 from __future__ import annotations
@@ -230,7 +232,7 @@ class Worker:
         self._emit(
             "calibrated", job.variant, loops=loops, forward_s=total_s / loops, cpu_s=cpu_s / loops,
             warmups=warmups,
-            sample_s=total_s / loops * _sample_loops(loops)
+            sample_s=total_s / loops * _sample_loops(loops, plan.info.threads)
             + (self._prepare_s[job.variant] if self._renews(job.variant) else 0.0),
         )  # fmt: skip
 
@@ -256,13 +258,14 @@ class Worker:
         taken: dict[str, list[tuple[float, float]]] = {name: [] for name in due}
         for piece in range(PIECES):
             for name in due if piece % 2 == 0 else reversed(due):
-                if name in self._plans and piece < _pieces(self._loops[name]):
+                if name in self._plans and piece < _pieces(self._loops[name], self._teams[name]):
                     with self._blaming(name):
                         taken[name].append(self._piece(name))
         for name in due:
             if name in self._plans:
                 wall_s, cpu_s = (float(value) for value in np.median(taken[name], axis=0))
-                pieces, loops = len(taken[name]), _piece_loops(self._loops[name])
+                pieces = len(taken[name])
+                loops = _piece_loops(self._loops[name], self._teams[name])
                 self._emit(
                     "sampled", name, round=index, loops=pieces * loops, wall_s=pieces * wall_s,
                     cpu_s=pieces * cpu_s,
@@ -270,7 +273,7 @@ class Worker:
 
     def _piece(self, name: str) -> tuple[float, float]:
         """Wall and CPU seconds of a piece's loops, after its warm-up."""
-        plan, loops = self._plans[name], _piece_loops(self._loops[name])
+        plan, loops = self._plans[name], _piece_loops(self._loops[name], self._teams[name])
         self._emit("starting", name, step="sample")
         if self._loops[name] > 1:
             _seconds(plan, self._x, _warmup_loops(loops))
@@ -317,19 +320,19 @@ def _seconds(plan: MeasuredPlan, x: npt.NDArray[np.float32], loops: int) -> floa
     return float(np.sum(plan.time_forward(x, loops)))
 
 
-def _pieces(loops: int) -> int:
-    """Pieces of a sample of so many loops."""
-    return max(1, min(PIECES, loops // PIECE_LOOPS))
+def _pieces(loops: int, team: int) -> int:
+    """Pieces of a sample of so many loops; one for a team, whose threads wake up in every piece."""
+    return 1 if team > 1 else max(1, min(PIECES, loops // PIECE_LOOPS))
 
 
-def _piece_loops(loops: int) -> int:
-    return math.ceil(loops / _pieces(loops))
+def _piece_loops(loops: int, team: int) -> int:
+    return math.ceil(loops / _pieces(loops, team))
 
 
-def _sample_loops(loops: int) -> int:
+def _sample_loops(loops: int, team: int) -> int:
     """All loops that a sample costs."""
-    size = _piece_loops(loops)
-    return _pieces(loops) * (size + (_warmup_loops(size) if loops > 1 else 0))
+    size = _piece_loops(loops, team)
+    return _pieces(loops, team) * (size + (_warmup_loops(size) if loops > 1 else 0))
 
 
 def _warmup_loops(loops: int) -> int:
