@@ -23,10 +23,12 @@ from moe_prof.machine import read as read_machine
 from moe_prof.progress import Progress
 from moe_prof.session import Session
 from moe_prof.topdown.counting import TIMEOUT_S
-from moe_prof.topdown.emulated import BASELINE, Emulation, choose
+from moe_prof.topdown.emulated import BASELINE, Emulation, best, choose
 
 _FACTOR = 10
 """An emulated run may take so many times longer than other tools are given."""
+BEST = "best"
+"""As --variant: one, chosen when it is known what the build has."""
 ONLY_HERE = ("isa", "weights", "layer", "vs", "cc", "cflags", "analysis")
 """Options that say nothing of programs for another architecture."""
 
@@ -147,14 +149,15 @@ def foreign(
             f"nothing can be counted for {target.name} here: {available.reason}; {available.remedy}"
         )
     built = kernel_build.build(build, progress, target.name)
-    names = choose(args.variant, built)
+    bits = args.vector_bits or DEFAULT_VECTOR_BITS
+    names = (best(built, bits),) if args.variant == BEST else choose(args.variant, built)
     if with_baseline and BASELINE not in names:
         names = (BASELINE, *names)
     work = dataclasses.replace(work, variants=names, threads=1)
     folder = split_output(args)
     with open_session(command, work, machine, argv=args.argv, folder=folder) as session:
         emulation = Emulation(
-            target, built, work.scenario, work.seed, args.vector_bits or DEFAULT_VECTOR_BITS,
+            target, built, work.scenario, work.seed, bits,
             session.raw / qemu_user.NAME,
         )  # fmt: skip
         yield Foreign(work, machine, session, emulation, deadline)

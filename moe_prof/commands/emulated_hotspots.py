@@ -15,9 +15,6 @@ from moe_prof.hotspots.collect import Setting, Target
 from moe_prof.kernels.build import Kind
 from moe_prof.progress import Progress
 
-BEST = "ime"
-"""The last stage of the target."""
-
 
 def run(args: argparse.Namespace, progress: Progress) -> Result:
     """Profile each variant: counted instructions by function, or gprof's samples.

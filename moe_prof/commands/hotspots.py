@@ -8,7 +8,7 @@ from moe_prof.collectors import callgrind, gprof, perf_facts, vtune
 from moe_prof.collectors.vtune import ANALYSES
 from moe_prof.commands import emulated_hotspots
 from moe_prof.commands.base import Result, with_trouble
-from moe_prof.commands.emulated import add_target, is_foreign
+from moe_prof.commands.emulated import BEST, add_target, is_foreign
 from moe_prof.commands.hotspots_run import ProfileRun
 from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import add_workload, positive_int, split_output
@@ -23,7 +23,6 @@ from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
 from moe_prof.progress import Progress
 
-BEST = "best"
 DEFAULT_LINES = 16
 
 
@@ -69,8 +68,6 @@ class HotspotsCommand:
     def run(self, args: argparse.Namespace, progress: Progress) -> Result:
         """Profile each variant; raises UnavailableError when no tool can be used."""
         if is_foreign(args):
-            if args.variant == BEST:
-                args.variant = emulated_hotspots.BEST
             return emulated_hotspots.run(args, progress)
         deadline = Deadline(args.max_time_s)
         folder = split_output(args)

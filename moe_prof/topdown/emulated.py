@@ -26,6 +26,7 @@ from moe_prof.rows import Row, unavailable
 from moe_prof.scenario import Scenario
 
 BASELINE = "scalar"
+_FEWEST_FIRST = ("ime", "rvv", "portable")
 REDUCTION = "instruction_reduction"
 """Instructions of the baseline over those of the variant."""
 GPROF_TIME_S = 3.0  # of the emulator, 100 samples a second
@@ -41,6 +42,16 @@ def variants_of(built: Build) -> tuple[str, ...]:
 def path_of(name: str, built: Build) -> str | None:
     """The best path of a variant in such a build."""
     return next((isa for isa in BY_NAME[name].isas if isa in built.isas), None)
+
+
+def best(built: Build, vector_bits: int) -> str:
+    """The variant with the fewest instructions that the build and the registers' length allow."""
+    known = variants_of(built)
+    for name in _FEWEST_FIRST:
+        needed = REQUIRED_VECTOR_BITS.get(path_of(name, built) or "", vector_bits)
+        if name in known and needed == vector_bits:
+            return name
+    return known[-1]
 
 
 def choose(text: str, built: Build) -> tuple[str, ...]:

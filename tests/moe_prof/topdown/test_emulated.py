@@ -82,6 +82,20 @@ def test_variants_of_the_build_are_chosen_in_table_order():
 
 
 @pytest.mark.parametrize(
+    ("isas", "bits", "name"),
+    [
+        (("ime", "rvv", "portable"), 256, "ime"),
+        (("ime", "rvv", "portable"), 512, "rvv"),  # tiles are of 256 bits only
+        (("rvv", "portable"), 256, "rvv"),  # an installed package has no stand-in for vmadot
+        (("portable",), 256, "portable"),
+    ],
+)
+def test_the_best_is_one_that_can_be_counted(isas, bits, name):
+    """It follows from the build and the registers, not from a name alone."""
+    assert emulated.best(replace(BUILT, isas=isas), bits) == name
+
+
+@pytest.mark.parametrize(
     ("name", "words"),
     [("ime", "ime: no emulator"), ("packed", "avx2: not built"), ("best", "unknown variant")],
 )
