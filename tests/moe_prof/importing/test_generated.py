@@ -16,7 +16,8 @@ from moe_prof.importing.recognise import read_text
 from moe_prof.rows import Row
 from tests.fuzz_import import damaged, outcome, seeds
 from tests.invariants import broken_rules
-from tests.moe_prof.importing.generators import GENERATORS, Expected, Output
+from tests.moe_prof.importing.generators import GENERATORS
+from tests.moe_prof.importing.written import Expected, Output
 
 FEW = settings(
     derandomize=True, max_examples=25, deadline=None,
