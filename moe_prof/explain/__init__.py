@@ -60,7 +60,7 @@ def _finding(rule: Rule, told: Told, stage: Stage) -> Finding:
         rule=rule.name,
         text=told.text,
         evidence=told.evidence,
-        advice=rule.advice,
+        advice=told.advice or rule.advice,
         source=rule.source,
         certainty=told.certainty,
         scenario=stage.scenario,

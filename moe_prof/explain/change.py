@@ -18,6 +18,8 @@ FAR_LOWER_IPC = 0.5
 RATE_ROSE = 1.1
 CLOCK_CHANGED = 0.03
 IPC_FELL = 0.9
+WHERE_COUNTED = "see where the remaining ones are: 'moe-prof counters' and 'hotspots'"
+"""Advice where instructions were counted and nothing was timed: no bound can be told then."""
 _BUILD_VARIABLES = ("MOE_PROF_ISA", "CXX", "CXXFLAGS", "LD_PRELOAD")
 _MACHINE_FACTS = ("model_name", "kernel", "usable_cpus", "microarchitecture_basis")
 
@@ -39,8 +41,9 @@ def vectorised(before: Stage, after: Stage) -> Told | None:
         text += " It is now bound by memory, which is what remains once arithmetic is cheap."
         rows += _both(before, after, "Backend_Bound.Memory_Bound")
     return Told(
-        text, rows, "certain" if all(r.provenance == "measured" for r in rows) else "likely"
-    )
+        text, rows, "certain" if all(r.provenance == "measured" for r in rows) else "likely",
+        WHERE_COUNTED if after.time() is None else "",
+    )  # fmt: skip
 
 
 def rate_rose_misses_fell(before: Stage, after: Stage) -> Told | None:

@@ -17,11 +17,15 @@ from measured ones and one stated assumption; ``possible``: other causes would l
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a rule has to say: text, the rows that it rests on (never none), how sure it is."""
+    """What a rule has to say: text, the rows that it rests on (never none), how sure it is.
+
+    ``advice`` stands in for the rule's where that does not fit these rows.
+    """
 
     text: str
     evidence: tuple[Row, ...]
     certainty: Certainty = "certain"
+    advice: str = ""
 
     def __post_init__(self) -> None:
         if not self.evidence:

@@ -45,6 +45,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("summed_cycles", "judge speed by wall time, work by instructions", _PERF,
          of_stage=trust.summed_cycles),
+    Rule(
+        "counted_only", "time it on the machine that is meant: 'moe-prof bench' there", _OWN,
+        of_stage=work.counted_only,
+    ),
     Rule("modelled_edge", "count on a machine with a PMU: 'moe-prof doctor' says what it takes",
          _MODEL, of_stage=trust.modelled_edge),
     Rule("oversubscribed", "use as many --threads as there are usable CPUs", "sched(7)",
@@ -70,6 +74,7 @@ RULES: tuple[Rule, ...] = (
     Rule("ipc_misleads", "compare times", _OWN, of_pair=change.ipc_misleads),
     Rule("vectorised", "see what binds now: 'moe-prof topdown', 'moe-prof roofline'", _YASIN,
          of_pair=change.vectorised),
+    Rule("hot_phase", "work there first", _OWN, of_stage=work.hot_phase),
     Rule("verdict", "see the advice beside it in the session", "moe_prof/analysis/verdict.py",
          of_stage=work.verdict),
     Rule(

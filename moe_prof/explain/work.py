@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from moe_prof.analysis.ceilings import Level
+from moe_prof.analysis.phase_shares import INSTRUCTIONS, WORKING_TIME, phase_shares
 from moe_prof.analysis.work import count_work
 from moe_prof.errors import MoeProfError
 from moe_prof.explain.costs import memory_share, mispredict_share, miss_share
@@ -181,11 +182,12 @@ def hot_router(stage: Stage) -> Told | None:
     found = _hot(stage, ("router",), _ROUTER, HOT_PHASE_MIN)
     if found is None:
         return None
-    share, rows = found
+    share, rows, whole = found
     return Told(
-        f"The router is a hidden hot spot: {share_text(share)} of the working time goes into "
-        "choosing experts, not into their arithmetic.",
+        f"The router is a hidden hot spot: choosing experts, not their arithmetic, takes "
+        f"{share_text(share)} of the {whole}.",
         rows,
+        _by_whole(whole),
     )
 
 
@@ -194,29 +196,54 @@ def hot_exp(stage: Stage) -> Told | None:
     found = _hot(stage, ("activation",), _EXP, HOT_EXP_MIN)
     if found is None:
         return None
-    share, rows = found
+    share, rows, whole = found
     return Told(
-        f"Exponentials are a hidden hot spot: {share_text(share)} of the working time goes into "
-        "the activation, beside products that are far more in number.",
+        f"Exponentials are a hidden hot spot: the activation takes {share_text(share)} of the "
+        f"{whole}, beside products that are far more in number.",
         rows,
+        _by_whole(whole),
     )
+
+
+def counted_only(stage: Stage) -> Told | None:
+    """Instructions without any time."""
+    count = stage.row("instructions")
+    if count is None or stage.time() is not None or stage.row("cycles") is not None:
+        return None
+    text = "It was counted, not timed: fewer instructions are no speedup until a clock says so."
+    return Told(text, (count,), by_measurement(count))
+
+
+def hot_phase(stage: Stage) -> Told | None:
+    """The phase that has most of the instructions, where nothing was timed."""
+    parts = phase_shares(stage.index, stage.variant)
+    if parts is None or parts.whole != INSTRUCTIONS or stage.time() is not None:
+        return None
+    most = max(parts.shares, key=parts.shares.__getitem__)
+    text, shown = f"{share_text(parts.shares[most])} of its instructions are in {most}", [most]
+    if "router" in parts.shares and most != "router":
+        text += f", {share_text(parts.shares['router'])} in the router"
+        shown.append("router")
+    return Told(f"{text}.", tuple(parts.rows[phase] for phase in shown), "likely")
+
+
+def _by_whole(whole: str) -> Certainty:
+    """Instructions of one phase may take longer than those of another."""
+    return "certain" if whole == WORKING_TIME else "likely"
 
 
 def _hot(
     stage: Stage, phases: tuple[str, ...], names: re.Pattern[str], least: float
-) -> tuple[float, tuple[Row, ...]] | None:
-    """Share of some phases or functions, with the rows; None below the least share."""
-    for metric in ("phase_time", "phase_share"):
-        parts = stage.index.phases(stage.variant, metric)
-        total = sum(parts.values())
-        if total > 0:
-            share = sum(parts.get(phase, 0.0) for phase in phases) / total
-            found = (stage.index.row(stage.variant, metric, phase=phase) for phase in phases)
-            rows = tuple(row for row in found if row is not None)
-            return (share, rows) if share >= least and rows else None
+) -> tuple[float, tuple[Row, ...], str] | None:
+    """Share of some phases or functions, the rows, and of what; None below the least share."""
+    parts = phase_shares(stage.index, stage.variant)
+    if parts is not None:
+        share = sum(parts.shares.get(phase, 0.0) for phase in phases)
+        rows = tuple(parts.rows[phase] for phase in phases if phase in parts.rows)
+        return (share, rows, parts.whole) if share >= least and rows else None
     shares = [row for name, row in stage.functions() if names.search(name.split("(")[0])]
     share = sum(row.value or 0.0 for row in shares)
-    return (share, tuple(shares)) if shares and share >= least else None
+    return (share, tuple(shares), WORKING_TIME) if shares and share >= least else None
 
 
 def tiny_buckets(stage: Stage) -> Told | None:

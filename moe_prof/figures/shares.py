@@ -1,10 +1,11 @@
-"""Where working time goes: by phase of the forward, and busy or waiting by thread."""
+"""Where the work goes: by phase of the forward, and busy or waiting by thread."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from moe_prof.analysis.phase_shares import phase_shares
 from moe_prof.analysis.query import RowIndex
 from moe_prof.figures import style
 from moe_prof.rows import Row
@@ -16,21 +17,14 @@ MOST_THREADS = 32
 """Bars of threads that a figure shows; a table holds all."""
 
 
-def phase_shares(index: RowIndex, variant: str) -> dict[str, float]:
-    """Share of each phase in a variant's working time, timed, else as a profiler sampled it."""
-    times = index.phases(variant, "phase_time") or index.phases(variant, "phase_share")
-    times = {phase: value for phase, value in times.items() if style.known(value) is not None}
-    total = sum(times.values())
-    return {phase: value / total for phase, value in times.items()} if total > 0 else {}
-
-
 def phases(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figure | None:
-    """One bar a variant: percent of its working time by phase."""
+    """One bar a variant: percent of its working time, or of its instructions, by phase."""
     index = RowIndex(rows)
-    found = {name: phase_shares(index, name) for name in variants or index.variants}
-    found = {name: shares for name, shares in found.items() if shares}
+    known = {name: phase_shares(index, name) for name in variants or index.variants}
+    found = {name: shares.shares for name, shares in known.items() if shares is not None}
     if not found:
         return None
+    whole = " or ".join(dict.fromkeys(s.whole for s in known.values() if s is not None))
     names = list(dict.fromkeys(phase for shares in found.values() for phase in shares))
     colours = {
         style.fitted_name(name): style.CYCLE[at % len(style.CYCLE)] for at, name in enumerate(names)
@@ -45,7 +39,7 @@ def phases(rows: Iterable[Row], variants: Sequence[str] | None = None) -> Figure
         ]
         style.stacked_bars(axes, bars, colours)
         style.name_rows(axes, list(found))
-        axes.set_xlabel("% of working time")
+        axes.set_xlabel(f"% of {whole}")
         style.legend_below(figure, axes, 3)
     return figure
 

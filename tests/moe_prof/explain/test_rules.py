@@ -20,6 +20,11 @@ def phases(**times):
     return tuple(row("phase_time", t, phase=name, unit="s") for name, t in times.items())
 
 
+def instructions(**counts):
+    """Counted instructions by phase."""
+    return tuple(row("instructions", n, phase=name) for name, n in counts.items())
+
+
 OTHERS = (
     row("cpus_used_by_others", 1.3, variant="", unit="CPUs"),
     row("cpus_shared", 2.0, variant="", unit="CPUs"),
@@ -42,6 +47,8 @@ ALONE = {
     "even_waiting": [*WAITING, *busy(1.0, 1.0)],
     "parallel_efficiency": [THREADS, row("time", 1.0), row("cpu_time", 1.1)],
     "ipc_of_spinning": [row("IPC", 0.2), row("spin_fraction", 0.8)],
+    "counted_only": [row("instructions", 1e6)],
+    "hot_phase": instructions(router=2e4, gate_up=6e5, down=3.8e5),
     "verdict": [
         row("verdict", None, source="l2_bound"), row("verdict_evidence", None, source="so it is"),
     ],
@@ -229,6 +236,23 @@ def test_modelled_rows_make_a_finding_likely():
     (measured,) = explain([session(row("Retiring", 0.7))])
     (modelled,) = explain([session(row("Retiring", 0.7, **MODEL))])
     assert (measured.certainty, modelled.certainty) == ("certain", "likely")
+
+
+def test_counts_say_where_the_work_is():
+    """Without a clock the phases of the counted instructions speak, and no bound is promised."""
+    before = session(row("instructions", 4e6), *instructions(gate_up=4e6))
+    after = session(*ALONE["counted_only"], *ALONE["hot_phase"], run_id="b")
+    found = {finding.rule: finding for finding in explain([before, after])}
+    assert found["hot_phase"].text.startswith("60.0 % of its instructions are in gate_up, 2.0 %")
+    assert found["vectorised"].advice.startswith("see where the remaining ones are")
+
+
+def test_hot_phase_by_instructions_is_likely():
+    """A phase's instructions may take longer than others': the time is not certain."""
+    rows = (row("instructions", 1e6), *instructions(router=4e5, gate_up=6e5))
+    found = {finding.rule: finding for finding in explain([session(*rows)])}
+    assert "takes 40.0 % of the instructions" in found["hot_router"].text
+    assert found["hot_router"].certainty == "likely"
 
 
 def test_scenarios_are_not_mixed():
