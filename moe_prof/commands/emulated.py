@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from moe_prof.collectors import qemu_user
-from moe_prof.commands.options import split_output
+from moe_prof.commands.options import TIMED_BUILDS, split_output
 from moe_prof.commands.workload import Workload, open_session, workload_from
 from moe_prof.deadline import Deadline
 from moe_prof.errors import MoeProfError, UnavailableError, UsageError
@@ -29,8 +29,10 @@ _FACTOR = 10
 """An emulated run may take so many times longer than other tools are given."""
 BEST = "best"
 """As --variant: one, chosen when it is known what the build has."""
-ONLY_HERE = ("isa", "weights", "layer", "vs", "cc", "cflags", "analysis")
-"""Options that say nothing of programs for another architecture."""
+ONLY_HERE = (
+    "isa", "weights", "layer", "vs", "cc", "cflags", "analysis", "repeat", "processes",
+)  # fmt: skip
+"""Options that say nothing of programs for another architecture, counted exactly and not timed."""
 
 
 def add_target(parser: argparse.ArgumentParser, what: str) -> None:
@@ -138,6 +140,14 @@ def foreign(
     for name in ONLY_HERE:
         if getattr(args, name, None):
             raise UsageError(f"--{name} has no meaning with --target {args.target}; leave it out")
+    if (args.threads or 1) > 1:
+        raise UsageError(f"--threads: programs for {args.target} are counted on one thread; leave "
+                         "it out")  # fmt: skip
+    if getattr(args, "build", TIMED_BUILDS[0]) != TIMED_BUILDS[0]:
+        raise UsageError(
+            f"--build {args.build}: with --target {args.target} the build that marks phases is "
+            "counted; leave it out"
+        )
     deadline = Deadline(args.max_time_s)
     machine = read_machine()
     target = find_target(args.target)

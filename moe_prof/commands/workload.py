@@ -136,8 +136,8 @@ def why_not(name: str, isa: str | None) -> str:
         raise UsageError(f"unknown variant {name!r}; known variants: {', '.join(BY_NAME)}")
     here = selection.isas(name)
     if not here:
-        wanted = ", ".join(BY_NAME[name].isas)
-        return f"variant {name!r} has no path that this machine runs (it has: {wanted})"
+        wanted = " or ".join(BY_NAME[name].isas)
+        return f"variant {name!r} needs the path {wanted}, which this machine does not run"
     if isa is not None and isa not in here and here != ("portable",):
         return f"variant {name!r} has no path {isa!r} that runs here; it has: {', '.join(here)}"
     return ""

@@ -171,6 +171,10 @@ def test_compare_of_emulated_sessions(tmp_path):
     [
         (("bench", "--isa", "avx2"), "--isa has no meaning with --target riscv64; leave it out"),
         (("bench", "--vs", "packed"), "--vs has no meaning with --target riscv64; leave it out"),
+        (("bench", "--processes", "3"), "--processes has no meaning with --target riscv64"),
+        (("counters", "--repeat", "3"), "--repeat has no meaning with --target riscv64"),
+        (("counters", "--threads", "4"), "programs for riscv64 are counted on one thread"),
+        (("bench", "--build", "portable"), "the build that marks phases is counted"),
         (("hotspots", "--with", "perf"), "--with perf cannot look into an emulated program"),
         (("hotspots", "--lines"), "--lines: instructions are counted by function"),
         (("counters", "--variant", "packed"), "variant 'packed' is not in the build for riscv64"),
