@@ -172,6 +172,12 @@ class SavedSession:
     manifest: Manifest
     rows: tuple[Row, ...]
 
+    def __repr__(self) -> str:
+        """A line, not thousands of rows."""
+        told = self.manifest
+        what = " ".join(filter(None, (told.command, told.scenario, *told.variants)))
+        return f"<session {self.folder.name}: {what}, {len(self.rows)} rows, {told.state}>"
+
     @property
     def frame(self) -> pd.DataFrame:
         """The rows as a tidy pandas frame."""
