@@ -6,11 +6,11 @@ import argparse
 import re
 
 from moe_prof.commands.options import (
+    add_measuring,
+    add_seed,
     duration_s,
     output_path,
     positive_int,
-    seed_int,
-    thread_count,
 )
 from moe_prof.ep.cases import DTYPES, FAULTS, ROUTINGS, TRANSPORTS, Fault
 from moe_prof.errors import UsageError
@@ -54,10 +54,7 @@ def add_case(parser: argparse.ArgumentParser) -> None:
         "--dtype", choices=DTYPES, default=DTYPES[0],
         help=f"of tokens and output (default: {DTYPES[0]})",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", metavar="S", type=seed_int, default=0,
-        help="seed of tokens, routing and weights (default: 0)",
-    )  # fmt: skip
+    add_seed(parser, "tokens, routing and weights")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -88,23 +85,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "--inject", metavar="KIND@RANK", type=_fault, default=None,
         help=f"let a rank fail to see what is said of it: {', '.join(FAULTS)}, e.g. die@1",
     )  # fmt: skip
-    parser.add_argument(
-        "--threads", metavar="T", type=thread_count, default=None,
-        help="threads of each rank (default: usable CPUs / ranks)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--isa", metavar="PATH", default=None,
-        help="force an instruction-set path, e.g. avx2 (default: the best that this CPU has)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--repeat", metavar="R", type=positive_int, default=None,
-        help="rounds of measurement (default: as many as the time allows)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--max-time", metavar="TIME", type=duration_s, default=None, dest="max_time_s",
-        help="bound the timing of all cases together, in seconds or as 90s, 5m (default: some "
+    add_measuring(
+        parser,
+        threads="threads of each rank (default: usable CPUs / ranks)",
+        max_time="bound the timing of all cases together, in seconds or as 90s, 5m (default: some "
         "seconds a case)",
-    )  # fmt: skip
+    )
 
 
 def shape_of(text: str) -> tuple[int, int]:

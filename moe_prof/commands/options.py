@@ -55,17 +55,29 @@ def add_run(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
         "--variant", metavar="NAME[,NAME]", default=default_variants,
         help=f"kernel variants, or 'all' (default: {default_variants}); see 'moe-prof list'",
     )  # fmt: skip
+    add_seed(parser, "weights and tokens")
+    add_measuring(
+        parser,
+        threads="threads of each variant (default: the CPUs that this process may use)",
+        max_time="bound the whole run, in seconds or as 90s, 5m, 1h; measures less to fit "
+        f"(default: about {DEFAULT_BUDGET_S:.0f} s of timing, other steps as long as they take)",
+    )
+    add_output(parser)
+
+
+def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
+    """--seed: of what the random numbers make."""
     parser.add_argument(
-        "--threads", metavar="T", type=thread_count, default=None,
-        help="threads of each variant (default: the CPUs that this process may use)",
-    )  # fmt: skip
+        "--seed", metavar="S", type=seed_int, default=0, help=f"seed of {what} (default: 0)"
+    )
+
+
+def add_measuring(parser: argparse.ArgumentParser, *, threads: str, max_time: str) -> None:
+    """--threads, --isa, --repeat, --max-time: help for those whose meaning is a command's own."""
+    parser.add_argument("--threads", metavar="T", type=thread_count, default=None, help=threads)
     parser.add_argument(
         "--isa", metavar="PATH", default=None,
         help="force an instruction-set path, e.g. avx2 (default: the best that this CPU has)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--seed", metavar="S", type=seed_int, default=0,
-        help="seed of weights and tokens (default: 0)",
     )  # fmt: skip
     parser.add_argument(
         "--repeat", metavar="R", type=positive_int, default=None,
@@ -73,10 +85,8 @@ def add_run(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--max-time", metavar="TIME", type=duration_s, default=None, dest="max_time_s",
-        help="bound the whole run, in seconds or as 90s, 5m, 1h; measures less to fit (default: "
-        f"about {DEFAULT_BUDGET_S:.0f} s of timing, other steps as long as they take)",
+        help=max_time,
     )  # fmt: skip
-    add_output(parser)
 
 
 def add_weights(parser: argparse.ArgumentParser) -> None:
