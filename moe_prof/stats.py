@@ -28,6 +28,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from moe_prof.units import plural_text
+
 F64 = npt.NDArray[np.float64]
 Key = tuple[int, int]
 """(worker, round) of a sample."""
@@ -154,8 +156,7 @@ def cliffs_delta(first: Sequence[float], second: Sequence[float]) -> float:
 
 def too_few_text(count: int) -> str:
     """Why so few samples have no interval."""
-    noun = "sample" if count == 1 else "samples"
-    return f"{count} {noun}; an interval needs at least {MIN_SAMPLES}"
+    return f"{plural_text(count, 'sample')}; an interval needs at least {MIN_SAMPLES}"
 
 
 def _percentiles(values: F64, confidence: float) -> tuple[float, float]:

@@ -39,6 +39,11 @@ def count_text(value: float) -> str:
     return f"{value:g}" if value == int(value) else digits_text(value)
 
 
+def plural_text(count: int, noun: str) -> str:
+    """A number of things: ``1 token``, ``2 tokens``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def bytes_text(value: float) -> str:
     """Bytes in binary units: ``1.59 MiB``."""
     for size, unit in _BINARY_STEPS:

@@ -29,6 +29,7 @@ from moe_prof.kernels.oracle import SMALLEST_MAGNITUDE, quantize_tokens, routing
 from moe_prof.kernels.weights import F32, I8, Weights
 from moe_prof.rows import Row
 from moe_prof.scenario import Scenario
+from moe_prof.units import plural_text
 
 F64 = npt.NDArray[np.float64]
 Scheme = Literal["per_token", "shared"]
@@ -177,7 +178,10 @@ def study(scenario: Scenario, seed: int = 0) -> list[Row]:
     batch = study_scenario(scenario)
     w, x = random_weights(batch, seed), random_tokens(batch, seed)
     labels = {"scenario": scenario.label, "collector": COLLECTOR}
-    what = f"{batch.num_tokens} tokens, {batch.num_experts} experts, seed {seed}"
+    what = ", ".join(
+        (plural_text(batch.num_tokens, "token"), plural_text(batch.num_experts, "expert"),
+         f"seed {seed}")
+    )  # fmt: skip
     rows = [row for error in scale_errors(w, x) for row in _error_rows(error, what, labels)]
     return rows + [row for one in accumulations(w, x) for row in _sum_rows(one, labels)]
 

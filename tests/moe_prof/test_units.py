@@ -2,7 +2,7 @@
 
 import pytest
 
-from moe_prof.units import byte_pair_text, share_text
+from moe_prof.units import byte_pair_text, plural_text, share_text
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,9 @@ def test_shares_keep_a_significant_digit(value, text):
 def test_pairs_of_bytes_share_a_unit(first, second, text):
     """That of the larger one."""
     assert byte_pair_text(first, second) == text
+
+
+def test_one_is_no_plural():
+    """Nor is nothing one thing."""
+    counts = (0, 1, 2)
+    assert [plural_text(count, "token") for count in counts] == ["0 tokens", "1 token", "2 tokens"]

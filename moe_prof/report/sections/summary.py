@@ -13,7 +13,7 @@ from moe_prof.render.tables import LEGEND
 from moe_prof.report.material import Material, Source
 from moe_prof.report.parts import Context
 from moe_prof.report.sections.functions import split_name
-from moe_prof.units import count_text, digits_text, share_text
+from moe_prof.units import count_text, digits_text, plural_text, share_text
 
 MOST_CASES = 4
 """Expert-parallel cases that the summary tells of; their section has all."""
@@ -123,9 +123,11 @@ def _layer(source: Source) -> str:
         return ""
     n, d, h, e, k = source.scenario.shape
     macs = count_text(count_work(source.scenario).macs)
+    shared = " and a shared one" if source.scenario.options.has_shared else ""
     return (
-        f"{source.scenario.label}: {n} tokens of width {d}, {e} experts of inner width {h}, {k} a "
-        f"token and a shared one: {macs} multiply-accumulates a forward"
+        f"{source.scenario.label}: {plural_text(n, 'token')} of width {d}, "
+        f"{plural_text(e, 'expert')} of inner width {h}, {k} a token{shared}: {macs} "
+        "multiply-accumulates a forward"
     )
 
 
