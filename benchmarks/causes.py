@@ -2,8 +2,9 @@
 
 Builds fixed-work programs, measures them one after the other and prints a table. In
 ``benchmarks/causes`` the name of each is its cause; the rules were written with these at hand. In
-``benchmarks/causes/others`` a line ``Planted: CAUSE[, CAUSE]`` names what may be said; these are
-other structures and languages, and were first judged by rules that had not seen them.
+the folders below it a line ``Planted: CAUSE[, CAUSE].`` names what may be said, ``Build: FLAGS``
+replaces the flags and ``Arguments: WORDS`` gives the command line; each folder was first judged by
+rules that had not seen it.
 Run: python -m benchmarks.causes [NAME...]
 """
 
@@ -22,12 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("causes")
-OTHERS = FOLDER / "others"
+FIRST = "first"
+SETS = (FIRST, "others", "more")
 LONGEST_S = 60
-FLAGS = ("-O2", "-pthread", "-fopenmp")
+FLAGS = ("-O2",)
+ALWAYS = ("-pthread", "-fopenmp")
 COMPILERS = {".c": ("CC", "cc"), ".cpp": ("CXX", "c++")}
 INTERPRETERS = {".py": sys.executable, ".sh": "/bin/sh"}
 _PLANTED = re.compile(r"Planted: ([a-z0-9_, ]+)\.")
+_BUILD = re.compile(r"Build: ([^*\n]+)")
+_ARGUMENTS = re.compile(r"Arguments: ([^*\n]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ class Planted:
 
     source: Path
     causes: tuple[str, ...]
+    flags: tuple[str, ...] = FLAGS
+    arguments: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -60,12 +67,28 @@ class Outcome:
         return "unknown" if self.named == "unknown" else "WRONG"
 
 
-def programs() -> tuple[Planted, ...]:
-    """All of them, those with which the rules were written first."""
-    first = [Planted(path, (path.stem,)) for path in sorted(FOLDER.glob("*.c"))]
+def programs(chosen: str) -> tuple[Planted, ...]:
+    """All of one set."""
+    if chosen == FIRST:
+        return tuple(Planted(path, (path.stem,)) for path in sorted(FOLDER.glob("*.c")))
     endings = {*COMPILERS, *INTERPRETERS}
-    others = [path for path in sorted(OTHERS.iterdir()) if path.suffix in endings]
-    return (*first, *(Planted(path, planted_in(path.read_text("ascii"))) for path in others))
+    found = [path for path in sorted((FOLDER / chosen).iterdir()) if path.suffix in endings]
+    return tuple(described(path, path.read_text("ascii")) for path in found)
+
+
+def described(source: Path, text: str) -> Planted:
+    """A program as the lines in its source describe it.
+
+    Raises:
+        ValueError: no line says what is planted.
+    """
+    flags, arguments = _BUILD.search(text), _ARGUMENTS.search(text)
+    return Planted(
+        source,
+        planted_in(text),
+        tuple(flags[1].split()) if flags else FLAGS,
+        tuple(arguments[1].split()) if arguments else (),
+    )
 
 
 def planted_in(text: str) -> tuple[str, ...]:
@@ -84,12 +107,15 @@ def build(planted: Planted, folder: Path) -> tuple[str, ...]:
     """Compile one program, where it needs that; gives its command line."""
     source = planted.source
     if source.suffix in INTERPRETERS:
-        return INTERPRETERS[source.suffix], str(source)
+        return INTERPRETERS[source.suffix], str(source), *planted.arguments
     variable, compiler = COMPILERS[source.suffix]
     program = folder / planted.name
-    line = [os.environ.get(variable, compiler), *FLAGS, "-o", str(program), str(source), "-lm"]
+    line = [
+        os.environ.get(variable, compiler), *planted.flags, *ALWAYS, "-o", str(program),
+        str(source), "-lm",
+    ]  # fmt: skip
     subprocess.run(line, check=True)
-    return (str(program),)
+    return str(program), *planted.arguments
 
 
 def measure(planted: Planted, command: Sequence[str]) -> Outcome:
@@ -110,20 +136,20 @@ def measure(planted: Planted, command: Sequence[str]) -> Outcome:
 
 def main() -> None:
     """Build, measure, count."""
-    known = {planted.name: planted for planted in programs()}
+    known = {planted.name: planted for chosen in SETS for planted in programs(chosen)}
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "names", nargs="*", choices=[*known, []], default=[], metavar="NAME",
         help=f"of {', '.join(known)} (default: all)",
     )  # fmt: skip
     parser.add_argument(
-        "--others", action="store_true", help="only those of benchmarks/causes/others"
-    )
+        "--set", choices=SETS, action="append", dest="sets",
+        help="only this set, may be given again (default: all)",
+    )  # fmt: skip
     args = parser.parse_args()
     names = args.names or [
-        name for name, planted in known.items()
-        if not args.others or planted.source.parent == OTHERS
-    ]  # fmt: skip
+        planted.name for chosen in args.sets or SETS for planted in programs(chosen)
+    ]
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MOE_PROF_SESSIONS"] = f"{folder}/sessions"

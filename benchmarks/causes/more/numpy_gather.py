@@ -1,0 +1,13 @@
+"""Planted: dram_latency_bound, dram_bandwidth_bound. NumPy gathers from a large array at random."""
+
+import sys
+
+import numpy as np
+
+rng = np.random.default_rng(1)
+table = np.arange(60_000_000, dtype=np.int64)
+where = rng.integers(0, table.size, 20_000_000)
+total = 0
+for _ in range(4):
+    total += int(table[where].sum())
+sys.stdout.write(f"{total}\n")

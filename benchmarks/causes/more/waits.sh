@@ -1,0 +1,2 @@
+# Planted: unknown. A script that only waits.
+sleep 1.5
