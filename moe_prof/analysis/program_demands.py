@@ -123,6 +123,21 @@ class ProgramEvidence:
         return self.user_s * clock if clock and self.user_s else None
 
     @property
+    def filled(self) -> float | None:
+        """Share of the issue slots that its instructions fill, by its cycles as they were."""
+        if not self.cycles or self.instructions is None or not self.machine.width:
+            return None
+        return self.instructions / (self.cycles * self.machine.width)
+
+    @property
+    def stalled_cycles(self) -> float | None:
+        """Cycles in which nothing can be issued, at most: those that issuing leaves over."""
+        if not self.cycles or self.instructions is None or not self.machine.width:
+            return None
+        issuing = max(self.instructions / self.machine.width, self.loop_cycles or 0.0)
+        return max(0.0, self.cycles - issuing)
+
+    @property
     def team(self) -> int:
         """Threads that can run at once."""
         return max(1, min(self.active_threads, self.most_threads, self.cpus))
@@ -145,7 +160,7 @@ def demands(e: ProgramEvidence) -> list[Demand]:
         causes: dict[str, Cause] = {"dependency": "dependency_bound", "ports": "port_bound"}
         words = {"dependency": "for their dependency chains", "ports": "on execution ports"}
         cause = causes.get(e.loop_bound, "instruction_bound")
-        if cause == "port_bound" and (e.loop_slots or 0.0) >= FULL_SLOTS:
+        if cause == "port_bound" and max(e.loop_slots or 0.0, e.filled or 0.0) >= FULL_SLOTS:
             cause = "instruction_bound"  # the ports are full because all of them are
         text = f"the hot loops need {count_text(e.loop_cycles)} cycles at least"
         how = "to issue their instructions"
@@ -154,6 +169,8 @@ def demands(e: ProgramEvidence) -> list[Demand]:
         found.append(Demand(cause, e.loop_cycles, f"{text} {how}"))
     if e.mispredictions is not None:
         cycles = e.mispredictions * e.machine.penalty_cycles
+        if not e.measured_instructions and e.stalled_cycles is not None:
+            cycles = min(cycles, e.stalled_cycles)  # real predictors know what simple ones do not
         text = f"{count_text(e.mispredictions)} mispredictions of about 15 cycles"
         found.append(Demand("branch_bound", cycles, text))
     latency = e.machine.latency_s[0]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 _MEMORY = re.compile(
     r"(?P<disp>-?0x[0-9a-f]+|-?\d+)?\((?P<base>%\w+)?(?:,(?P<index>%\w+)(?:,(?P<scale>\d))?)?\)"
 )
+_RELATIVE = re.compile(r"(-?0x[0-9a-f]+|-?\d+)?\(%rip\)")
 _REGISTER = re.compile(r"%([a-z0-9]+)")
 _READS_ONLY = ("cmp", "test", "bt", "ucomis", "comis", "vucomis", "vcomis", "prefetch", "push")
 _PLAIN_MOVES = (
@@ -149,13 +150,17 @@ def counters(texts: Sequence[str]) -> tuple[Counter, ...]:
 
 
 def memory_operand(text: str) -> Operand | None:
-    """The memory operand of an instruction that is not on the stack; None without one."""
+    """The memory operand of an instruction that is not on the stack; None without one.
+
+    One relative to the program counter has the base ``rip``; its displacement is that of the text,
+    see ``absolute``.
+    """
     plain = _plain(text)
     match = _MEMORY.search(plain)
     if match is None or plain.startswith(("lea", "nop")):
         return None
     base = whole_name(match["base"] or "")
-    if base in ("rsp", "rip"):
+    if base == "rsp":
         return None
     operands = _operands(plain)
     written = _writes_last(plain) and bool(operands) and "(" in operands[-1]
@@ -166,6 +171,15 @@ def memory_operand(text: str) -> Operand | None:
         scale=int(match["scale"] or 1),
         written=written,
     )
+
+
+def absolute(text: str, following: int) -> str:
+    """The text with an operand relative to the program counter given by its address in the file.
+
+    Args:
+        following: the address of the next instruction, to which the displacement is relative.
+    """
+    return _RELATIVE.sub(lambda found: f"{int(found[1] or '0', 0) + following:#x}(%rip)", text)
 
 
 def whole_name(register: str) -> str:

@@ -33,11 +33,14 @@ from moe_prof.program.speeds import (
 )
 
 REGISTERS = (
-    "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP",
+    "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP",
     "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15",
 )  # fmt: skip
 CONVERT_S = 60.0
 AROUND_BYTES = 2048
+PAGE_BYTES = 4096
+OWNER_MIN = 0.9
+"""Share of the samples that write a place, which its owner must have."""
 MOST_LEVELS = 4
 MOST_PLACES = 400
 """Sampled addresses around which loops are looked for, those of most samples."""
@@ -146,8 +149,10 @@ def read(lines: Iterable[str]) -> list[Sample]:
     def finish() -> None:
         if frames and thread:
             inner = frames[0]
+            address = int(inner["ip"], 16)
             found.append(
-                Sample(thread, inner["symbol"], inner["dso"], int(inner["ip"], 16), registers,
+                Sample(thread, inner["symbol"], inner["dso"], address,
+                       _placed(registers, address),
                        tuple(frame["symbol"] for frame in frames[1:]), period_s)
             )  # fmt: skip
 
@@ -169,6 +174,20 @@ def read(lines: Iterable[str]) -> list[Sample]:
             period_s = int(head[2] or 0) * 1e-9
     finish()
     return found
+
+
+def _placed(
+    registers: tuple[tuple[str, int], ...], address: int
+) -> tuple[tuple[str, int], ...]:
+    """With ``rip`` as the distance from addresses in the file to those in memory.
+
+    Without it where the sample is in the system: its user registers are of another place.
+    """
+    known = dict(registers)
+    distance = known.pop("rip", -1) - address
+    if distance >= 0 and distance % PAGE_BYTES == 0:
+        known["rip"] = distance
+    return tuple(known.items())
 
 
 def loops_around(
@@ -248,19 +267,22 @@ def _follows(sample: Sample, loops: dict[tuple[str, int], Around]) -> bool:
 
 
 def _shared_lines(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> float:
-    """Share of samples in loops that write a line which another thread writes elsewhere."""
+    """Share of samples in loops that write a line in which several threads have their places."""
     writes: list[tuple[Sample, set[int]]] = []
     for one in samples:
         loop = loops.get(one.place)
         if loop is not None and one.registers:
             writes.append((one, _written(loop.texts, dict(one.registers))))
-    threads: dict[int, set[int]] = {}
-    places: dict[int, set[int]] = {}
+    writers: dict[int, Counter[int]] = {}
     for one, addresses in writes:
         for address in addresses:
-            threads.setdefault(address // LINE_BYTES, set()).add(one.thread)
-            places.setdefault(address // LINE_BYTES, set()).add(address)
-    shared = {line for line, who in threads.items() if len(who) > 1 and len(places[line]) > 1}
+            writers.setdefault(address, Counter())[one.thread] += 1
+    owners: dict[int, set[int]] = {}
+    for address, threads in writers.items():
+        owner, most = threads.most_common(1)[0]
+        if most >= OWNER_MIN * threads.total():  # what all write is shared by intent
+            owners.setdefault(address // LINE_BYTES, set()).add(owner)
+    shared = {line for line, who in owners.items() if len(who) > 1}
     hit = sum(any(a // LINE_BYTES in shared for a in addresses) for _, addresses in writes)
     return hit / len(samples)
 
@@ -323,5 +345,10 @@ class _Code:
     def _texts(self, low: int, high: int) -> tuple[str, ...]:
         """Its instructions; none where they are too many."""
         first, last = bisect_left(self._addresses, low), bisect_right(self._addresses, high)
-        inside = self._listing[first:last] if last - first <= LONGEST_LOOP else ()
-        return tuple(instruction.text for instruction in inside)
+        if last - first > LONGEST_LOOP:
+            return ()
+        ends = (*self._addresses[first + 1 : last + 1], high)[: last - first]
+        return tuple(
+            code.absolute(instruction.text, end)
+            for instruction, end in zip(self._listing[first:last], ends, strict=True)
+        )

@@ -175,9 +175,11 @@ def _touched(texts: Sequence[str], registers: dict[str, int]) -> list[int]:
     found = []
     for text in texts:
         operand = code.memory_operand(text)
-        if operand is None or (address := address_of(operand, registers)) is None:
-            continue
-        found.append(address)
+        if operand is None or operand.base == "rip":
+            continue  # one place, always the same
+        address = address_of(operand, registers)
+        if address is not None:
+            found.append(address)
     return found
 
 

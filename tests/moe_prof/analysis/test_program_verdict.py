@@ -99,6 +99,13 @@ CASES = [
     ("unknown", replace(PART, mispredictions=5e6)),
     ("unknown", replace(PART, loop_cycles=9e8, loop_bound="dependency")),
     ("unknown", replace(PART, part_instructions=None, mispredictions=80e6)),
+    # a model that asks for more cycles than there were; by the real ones the slots are full
+    ("instruction_bound",
+     replace(ONE, instructions=17e9, loop_cycles=5.9e9, loop_bound="ports", loop_slots=0.56)),
+    # a simulated predictor misses the ends of short inner loops; there is no time for its stalls
+    ("port_bound",
+     replace(ONE, instructions=12e9, loop_cycles=2.6e9, loop_bound="ports", loop_slots=0.5,
+             mispredictions=250e6)),
     # sleeping threads beside one that works are no team
     ("instruction_bound", replace(ONE, most_threads=9, loop_cycles=3.5e9)),
 ]  # fmt: skip

@@ -68,6 +68,44 @@ def test_lines_that_threads_share():
     assert shared(0x4100) == 0.0
 
 
+def test_places_that_all_write_are_shared_by_intent():
+    """Two neighbouring words, both of them written by both threads."""
+    samples = [one(thread, rcx=0x4080 + 8 * word, rdi=0) for thread in (1, 2) for word in (0, 1)]
+    assert judge(samples, LOOPS).shared_lines == 0.0
+
+
+def test_places_of_the_program_itself():
+    """Operands relative to the program counter: two functions, two words of one line."""
+    loops = {
+        ("p", place): Around(place, (f"lock incq {word:#x}(%rip)", "sub $0x1,%rax", "jne 0"), False)
+        for place, word in ((0x1378, 0x4078), (0x1398, 0x4070))
+    }
+    samples = [one(1, 0x1378, rip=0x5500_0000_0000), one(2, 0x1398, rip=0x5500_0000_0000)]
+    assert judge(samples, loops).shared_lines == 1.0
+    assert judge([replace(s, registers=(("rax", 1),)) for s in samples], loops).shared_lines == 0.0
+
+
+def test_where_a_file_lies_in_memory():
+    """By the program counter; not in the system, where the user's is of another place."""
+    frame = "\t            11e4 count+0x14 (/tmp/program)\n"
+    user = f" 100     500000 \n{frame} ABI:2    AX:0x5    IP:0x5555555551e4\n"
+    system = f" 100     500000 \n{frame} ABI:2    AX:0x5    IP:0x555555555999\n"
+    (first, second) = read((user + system).splitlines())
+    assert dict(first.registers) == {"rax": 5, "rip": 0x555555554000}
+    assert dict(second.registers) == {"rax": 5}
+
+
+def test_operands_relative_to_the_next_instruction():
+    """Their address in the file takes the place of the distance."""
+    listing = [
+        Instruction(0x1378, "lock addq $0x1,0x2cf7(%rip)", None),
+        Instruction(0x1381, "sub $0x1,%rax", None),
+        Instruction(0x1385, "jne 1378", 0x1378),
+    ]
+    loop = _Code(listing).around(0x1381)
+    assert loop.texts[0] == "lock addq $0x1,0x4078(%rip)"
+
+
 def test_speed_of_a_loop():
     """A counting register moves by the iterations between two samples, at full speed."""
     samples = [one(1, period_s=0.001, rcx=1, rdi=2, rdx=10**9 - n * 250_000) for n in range(20)]
