@@ -57,6 +57,7 @@ class ProgramEvidence:
         most_threads: the most at one time.
         single_share: share of the wall time in which there was one thread only.
         polling: share of the samples in code that only waits.
+        own_polling: the part of it in loops of the program itself, not in a runtime.
         busiest: work of the busiest thread over the mean of the active ones.
         main_is_busiest / own_share: whether that is the main thread, and the share of its work in
             functions that no other thread ran.
@@ -88,6 +89,7 @@ class ProgramEvidence:
     runnable: float = 1.0
     single_share: float = 1.0
     polling: float | None = None
+    own_polling: float = 0.0
     busiest: float = 1.0
     main_is_busiest: bool = True
     own_share: float | None = None

@@ -47,6 +47,8 @@ OTHERS_MIN = 0.1
 SINGLE_MIN = 0.3
 SERIAL_MIN = 0.5
 IMBALANCE_MIN = 1.2
+ALONE_MIN = 0.95
+"""Of a team's work, what one thread does where the others do nothing but wait for it."""
 SHARED_LINE_MIN = 0.3
 DENORMAL_GAIN = 1.4
 EXPLAINED_MIN = 0.4
@@ -165,6 +167,18 @@ def _faults(e: ProgramEvidence) -> bool:
     if e.faulting is not None:
         return e.faulting >= FAULTING_MIN
     return e.minor_faults * FAULT_S >= FAULTS_OF_SYSTEM_MIN * e.sys_s
+
+
+def _only_polling(e: ProgramEvidence) -> Verdict | None:
+    """One thread does all the work; a part in which they all work would show the others' share."""
+    if e.own_polling < WAITING_MIN or e.team < 2 or e.busiest < ALONE_MIN * e.team:
+        return None
+    return Verdict(
+        "spin_bound",
+        f"{share_text(e.own_polling)} of the samples are in loops of the program that only poll; "
+        "one thread works, the others do nothing else",
+        "let them sleep until there is work, or give them some of it",
+    )
 
 
 def _waiting(e: ProgramEvidence) -> Verdict | None:
@@ -348,6 +362,7 @@ def _what_is_missing(e: ProgramEvidence) -> str:
 
 
 OUTER_RULES: tuple[Rule, ...] = (
-    _too_short, _sleeping, _crowded_lock, _oversubscribed, _system, _waiting, _shared_line,
+    _too_short, _sleeping, _crowded_lock, _oversubscribed, _system, _only_polling, _waiting,
+    _shared_line,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = (*OUTER_RULES, _denormals, _slots, _working)

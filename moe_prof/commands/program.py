@@ -211,10 +211,11 @@ class _Run:
     def _count(self, deadline: Deadline) -> None:
         assert self.evidence is not None
         self.progress.step(f"simulating {self.label} (callgrind)", slow=True)
+        simulation_s = max(1.0, deadline.left_s(SIMULATION_S))
         try:
             found = counting.count(
-                self.command, self.session.raw, self.machine,
-                timeout_s=max(1.0, deadline.left_s(SIMULATION_S)), speeds=self.speeds,
+                self.command, self.session.raw, self.machine, timeout_s=simulation_s,
+                again_s=deadline.left_s(DEFAULT_TIME_S) - simulation_s, speeds=self.speeds,
                 user_s=self.evidence.user_s, hottest=self.hottest,
             )  # fmt: skip
         except UnavailableError as error:
@@ -304,6 +305,7 @@ def with_samples(evidence: ProgramEvidence, sampled: Sampled) -> ProgramEvidence
     return replace(
         evidence,
         polling=sampled.waiting,
+        own_polling=sampled.own_polling,
         busiest=sampled.busiest if several else evidence.busiest,
         main_is_busiest=sampled.main_is_busiest if several else evidence.main_is_busiest,
         yielding=sampled.system.get("yield", 0) / sampled.count,

@@ -3,9 +3,10 @@
 Three runs at once, each with a time limit: one that only counts (fast enough to reach the end of
 programs of a second or two), one with the L1 and L2 and a branch predictor, one with the L2 and L3.
 A run that is cut off still tells the misses per instruction of each hot loop, which are scaled to
-the executions that the counting run saw. Where that one is cut off as well, and no sampled loop
-tells how much of the program it saw, the counts are of a *part*: they compare causes with each
-other, if the part holds the function in which most samples are. Everything here is simulated.
+the executions that the counting run saw. Where that one is cut off as well, a sampled loop or a
+place that breakpoints count tells how much of the program it saw; where neither does, the counts
+are of a *part*: they compare causes with each other, if the part holds the function in which most
+samples are.
 """
 
 from __future__ import annotations
@@ -25,17 +26,15 @@ from moe_prof.collectors.scheduling_models import Target
 from moe_prof.collectors.simulate import LoopAnalysis, LoopDemand, analyse_loops, loop_demand
 from moe_prof.errors import InputError, UnavailableError
 from moe_prof.machine import Machine
-from moe_prof.program import code
+from moe_prof.program import code, whole
 from moe_prof.program.speeds import LINE_BYTES, LoopSpeed
+from moe_prof.program.whole import Factors
 from moe_prof.topdown.simulation import end_children
 
 ENOUGH_INSTRUCTIONS = 100_000
 """A loop that was simulated for fewer says nothing about its steady state."""
-ENOUGH_ITERATIONS = 100
 CODE_LINES = (32 << 10) // LINE_BYTES
 """Of the L1 for code, on nearly all cores."""
-LEAST_SCALE = 0.9
-"""The simulation runs no more of the program than there is."""
 SAME_FUNCTION_MIN = 0.3
 """Share of its instructions that a part must have in the function of most samples."""
 _MISSES = {
@@ -87,6 +86,7 @@ def count(
     machine: Machine,
     *,
     timeout_s: float,
+    again_s: float = 0.0,
     speeds: Sequence[LoopSpeed] = (),
     user_s: float = 0.0,
     hottest: str = "",
@@ -94,6 +94,7 @@ def count(
     """Run the three simulations.
 
     Args:
+        again_s: what time there is after them for a run in which places are counted.
         speeds: of loops as they really ran; from them and ``user_s``, the program's user time,
             follows the whole where the counting run is cut off.
         hottest: the function of most samples.
@@ -123,15 +124,30 @@ def count(
     found = analyse_loops(light.profile, target, folder=folder)
     refuted = frozenset(
         (speed.module, speed.start) for speed in speeds
-        if (known := _scale(light.profile, speed, user_s)) is not None and known < LEAST_SCALE
+        if (known := whole.scale(light.profile, speed, user_s)) is not None
+        and known < whole.LEAST_SCALE
     )  # fmt: skip
-    scale = 1.0 if light.ended else scale_of(light.profile, speeds, user_s)
+    hot = [analysis.loop for analysis in found.loops]
+    scale = 1.0 if light.ended else whole.scale_of(light.profile, speeds, user_s)
+    factors = None if scale is None else Factors((scale,) * len(hot), scale)
+    notes = [*found.notes, *(f"{n}: {r.reason}" for n, r in runs.items() if r.reason)]
+    if factors is None and again_s > 0:
+        try:
+            factors = whole.by_landmarks(
+                command, light.profile, hot, folder=folder, user_s=user_s, timeout_s=again_s
+            )
+        except UnavailableError as error:
+            notes.append(str(error))
     part = None
-    if scale is None and share_of(light.profile, hottest) >= SAME_FUNCTION_MIN:
+    if factors is None and share_of(light.profile, hottest) >= SAME_FUNCTION_MIN:
         part = float(light.profile.totals["Ir"])
-    loops = tuple(replace(one, iterations=one.iterations * (scale or 1.0)) for one in found.loops)
+    used = factors or Factors((1.0,) * len(hot), 1.0)
+    loops = tuple(
+        replace(one, iterations=one.iterations * factor)
+        for one, factor in zip(found.loops, used.loops, strict=True)
+    )
     base = Counted(
-        instructions=None if scale is None else light.profile.totals["Ir"] * scale,
+        instructions=None if factors is None else used.whole(light.profile, hot),
         loops=loops,
         demand=loop_demand(loops),
         pointer_share=_share(found.loops, code.follows_pointers),
@@ -139,35 +155,15 @@ def count(
         whole_misses=runs["l2"].ended and runs["l3"].ended,
         part_instructions=part,
         refuted=refuted,
-        notes=(*found.notes, *(f"{n}: {r.reason}" for n, r in runs.items() if r.reason)),
+        notes=tuple(notes),
     )
-    return with_misses(
-        base, light.profile, runs["l2"].profile, runs["l3"].profile, scale=scale or 1.0
-    )
+    return with_misses(base, light.profile, runs["l2"].profile, runs["l3"].profile, factors=used)
 
 
 def target_of(machine: Machine) -> Target:
     """The core whose throughput model is used."""
     core = machine.microarchitecture
     return Target(machine.architecture, core.compiler_name if core is not None else None)
-
-
-def scale_of(light: CallgrindProfile, speeds: Sequence[LoopSpeed], user_s: float) -> float | None:
-    """From the executions that were seen to those of the whole program; None when unknown."""
-    for speed in speeds:
-        found = _scale(light, speed, user_s)
-        if found is not None and found >= LEAST_SCALE:
-            return max(1.0, found)
-    return None
-
-
-def _scale(light: CallgrindProfile, speed: LoopSpeed, user_s: float) -> float | None:
-    """By one loop; None where the run saw too little of it."""
-    executed = light.events.index("Ir")
-    entry = light.instructions.get((speed.module, speed.start))
-    if entry is None or entry.cost[executed] < ENOUGH_ITERATIONS:
-        return None
-    return speed.iterations_per_s * speed.share * user_s / entry.cost[executed]
 
 
 def share_of(light: CallgrindProfile, function: str) -> float:
@@ -191,14 +187,14 @@ def with_misses(
     near: CallgrindProfile | None,
     far: CallgrindProfile | None,
     *,
-    scale: float = 1.0,
+    factors: Factors | None = None,
 ) -> Counted:
     """Add the misses of the two cache simulations, scaled loop by loop; pure."""
     loops = [analysis.loop for analysis in base.loops]
+    used = factors or Factors((1.0,) * len(loops), 1.0)
 
     def total(other: CallgrindProfile | None, kind: str) -> float | None:
-        found = _scaled(light, other, loops, kind)
-        return None if found is None else found * scale
+        return _scaled(light, other, loops, kind, used)
 
     return replace(
         base,
@@ -206,7 +202,7 @@ def with_misses(
         l1_misses=total(near, "near"),
         l2_misses=total(near, "far"),
         l3_misses=total(far, "far"),
-        fetch_misses=total(near, "fetch") if near else code_misses(light, CODE_LINES) * scale,
+        fetch_misses=total(near, "fetch") if near else code_misses(light, CODE_LINES) * used.rest,
     )
 
 
@@ -292,6 +288,7 @@ def _scaled(
     other: CallgrindProfile | None,
     loops: Sequence[HotLoop],
     kind: str,
+    factors: Factors,
 ) -> float | None:
     """Misses of the whole program from those per instruction of each hot loop."""
     if other is None:
@@ -301,7 +298,7 @@ def _scaled(
         return None
     executed = other.events.index("Ir")
     total, known = 0.0, 0.0
-    for loop in loops:
+    for loop, factor in zip(loops, factors.loops, strict=True):
         costs = [
             entry.cost
             for i in loop.instructions
@@ -310,11 +307,12 @@ def _scaled(
         seen = sum(cost[executed] for cost in costs)
         if seen >= min(ENOUGH_INSTRUCTIONS, loop.executed):
             misses = sum(cost[place] for cost in costs for place in places)
-            total += misses / max(seen, 1) * loop.executed
+            total += misses / max(seen, 1) * loop.executed * factor
             known += loop.executed
     if known < 0.5 * sum(loop.executed for loop in loops):
         return None
     if loops:
         return total
     names = [name for name in _MISSES[kind] if name in other.totals]
-    return sum(other.totals[name] for name in names) / other.totals["Ir"] * light.totals["Ir"]
+    executed_in_all = light.totals["Ir"] * factors.rest
+    return sum(other.totals[name] for name in names) / other.totals["Ir"] * executed_in_all

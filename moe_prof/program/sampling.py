@@ -68,6 +68,7 @@ class Sampled:
     Attributes:
         count: samples.
         waiting: share of samples in code that only waits.
+        own_polling: the part of it that is in loops of the program itself, not in a runtime.
         work: samples in other code by thread, the main thread's under its own number.
         own_share: share of the busiest thread's work in functions that no other thread ran.
         shared_lines: share of the samples in loops that write a line which other threads write,
@@ -81,6 +82,7 @@ class Sampled:
 
     count: int
     waiting: float
+    own_polling: float = 0.0
     work: dict[int, int] = field(default_factory=dict)
     own_share: float = 0.0
     shared_lines: float = 0.0
@@ -176,9 +178,7 @@ def read(lines: Iterable[str]) -> list[Sample]:
     return found
 
 
-def _placed(
-    registers: tuple[tuple[str, int], ...], address: int
-) -> tuple[tuple[str, int], ...]:
+def _placed(registers: tuple[tuple[str, int], ...], address: int) -> tuple[tuple[str, int], ...]:
     """With ``rip`` as the distance from addresses in the file to those in memory.
 
     Without it where the sample is in the system: its user registers are of another place.
@@ -229,6 +229,7 @@ def judge(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> Sa
     return Sampled(
         count=len(samples),
         waiting=len(waiting) / len(samples),
+        own_polling=sum(not _waits(s, {}) for s in waiting) / len(samples),
         work=dict(by_thread),
         own_share=own / len(mine) if mine else 0.0,
         shared_lines=_shared_lines(samples, loops),

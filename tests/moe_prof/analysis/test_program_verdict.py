@@ -83,6 +83,11 @@ CASES = [
     ("serial_bound", replace(TWO, active_threads=4, most_threads=5, runnable=1.1, blocked=0.7)),
     ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=1.1, blocked=0.1)),
     ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=1.1)),
+    # one thread does all the work, the others poll for it in loops of their own
+    ("spin_bound", replace(TWO, polling=0.5, own_polling=0.49, busiest=1.98, own_share=0.9)),
+    ("spin_bound", replace(TWO, polling=0.5, own_polling=0.49, busiest=1.98,
+                           main_is_busiest=False)),
+    ("serial_bound", replace(TWO, polling=0.4, own_polling=0.4, busiest=1.7, own_share=0.9)),
     # more threads than CPUs, that sleep in locks: two causes; many that are ready are one
     ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=2.6, blocked=0.15,
                         loop_cycles=7.9e9, loop_bound="dependency")),

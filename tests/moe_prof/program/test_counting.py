@@ -10,11 +10,11 @@ from moe_prof.program.counting import (
     Counted,
     code_misses,
     plain_name,
-    scale_of,
     share_of,
     with_misses,
 )
 from moe_prof.program.speeds import LoopSpeed, spread
+from moe_prof.program.whole import Factors, scale_of
 
 BODY = tuple(
     CountedInstruction(address, "add", 1_000_000, None, False, False) for address in (0x10, 0x14)
@@ -114,5 +114,5 @@ def test_code_beyond_the_cache_comes_anew_each_time():
 def test_code_misses_stand_in_for_a_simulation_that_gave_nothing():
     """And are scaled with all else."""
     many = profile("Ir", *((f"{0x40 * line:#x}", (10,)) for line in range(600)))
-    found = with_misses(Counted(), many, None, None, scale=3.0)
+    found = with_misses(Counted(), many, None, None, factors=Factors((), 3.0))
     assert found.fetch_misses == (600 - 512) * 10 * 3

@@ -44,7 +44,7 @@ def test_waiting_by_loop_and_by_name():
     """A polling loop, and a function that is known to wait."""
     samples = [one(1), one(1, 0x2001), one(1, 0, "futex_wait"), one(1)]
     found = judge(samples, LOOPS)
-    assert (found.waiting, found.work) == (0.5, {1: 2})
+    assert (found.waiting, found.own_polling, found.work) == (0.5, 0.25, {1: 2})
 
 
 def test_own_functions_of_the_busiest_thread():

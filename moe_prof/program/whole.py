@@ -1,0 +1,97 @@
+"""From the part of a program that a simulation saw to the whole of it.
+
+By the speed of a sampled loop, or by places that are counted in a run of their own.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from moe_prof.collectors.callgrind_format import CallgrindProfile
+from moe_prof.collectors.hotloop import HotLoop
+from moe_prof.program import landmarks
+from moe_prof.program.speeds import LoopSpeed
+
+ENOUGH_ITERATIONS = 100
+LEAST_SCALE = 0.9
+"""The simulation runs no more of the program than there is."""
+USUAL_RATE_HZ = 8e9
+"""Instructions a second, to foresee how much of a program a part is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """From the executions that were seen to those of the whole program.
+
+    Attributes:
+        loops: of each hot loop, in their order.
+        rest: of all other code.
+    """
+
+    loops: tuple[float, ...]
+    rest: float
+
+    def whole(self, light: CallgrindProfile, loops: Sequence[HotLoop]) -> float:
+        """All instructions of the program."""
+        inside = sum(loop.executed for loop in loops)
+        scaled = sum(f * loop.executed for f, loop in zip(self.loops, loops, strict=True))
+        return scaled + max(0, light.totals["Ir"] - inside) * self.rest
+
+
+def scale_of(light: CallgrindProfile, speeds: Sequence[LoopSpeed], user_s: float) -> float | None:
+    """By sampled loops, from the executions that were seen to all of them; None when unknown."""
+    for speed in speeds:
+        found = scale(light, speed, user_s)
+        if found is not None and found >= LEAST_SCALE:
+            return max(1.0, found)
+    return None
+
+
+def scale(light: CallgrindProfile, speed: LoopSpeed, user_s: float) -> float | None:
+    """By one loop; None where the run saw too little of it."""
+    executed = light.events.index("Ir")
+    entry = light.instructions.get((speed.module, speed.start))
+    if entry is None or entry.cost[executed] < ENOUGH_ITERATIONS:
+        return None
+    return speed.iterations_per_s * speed.share * user_s / entry.cost[executed]
+
+
+def by_landmarks(
+    command: Sequence[str],
+    light: CallgrindProfile,
+    loops: Sequence[HotLoop],
+    *,
+    folder: Path,
+    user_s: float,
+    timeout_s: float,
+) -> Factors | None:
+    """By places that are counted in a whole run; None where there are none.
+
+    Raises:
+        UnavailableError: they cannot be counted here.
+    """
+    program = shutil.which(command[0])
+    if program is None or not loops:
+        return None
+    module = str(Path(program).resolve())
+    parts = max(1.0, user_s * USUAL_RATE_HZ / light.totals["Ir"])
+    marks = landmarks.choose(light, loops, module, landmarks.MOST_HITS / parts)
+    if not marks:
+        return None
+    places = [mark for near in marks.values() for mark in near]
+    counted = landmarks.count(command, Path(module), places, folder, timeout_s=timeout_s)
+    return factors_of(landmarks.ratios(marks, counted), loops)
+
+
+def factors_of(ratios: Mapping[int, float], loops: Sequence[HotLoop]) -> Factors | None:
+    """Of loops without a ratio that of the first with one; None where no loop has one; pure."""
+    if not ratios:
+        return None
+    first = ratios[min(ratios)]
+    found = tuple(ratios.get(number, first) for number in range(len(loops)))
+    weights = [loop.executed for loop in loops]
+    rest = sum(f * w for f, w in zip(found, weights, strict=True)) / max(1, sum(weights))
+    return Factors(found, rest)
