@@ -138,6 +138,8 @@ def count(
             )
         except UnavailableError as error:
             notes.append(str(error))
+        if factors is not None:
+            notes.append("scaled to the whole program by places counted with breakpoints")
     part = None
     if factors is None and share_of(light.profile, hottest) >= SAME_FUNCTION_MIN:
         part = float(light.profile.totals["Ir"])
