@@ -173,6 +173,23 @@ def memory_operand(text: str) -> Operand | None:
     )
 
 
+def operands_at(texts: Sequence[str]) -> list[Operand]:
+    """Memory operands of the last instructions before a sample whose registers still hold.
+
+    Args:
+        texts: in order; the last is the one that is to be executed next.
+    """
+    found: list[Operand] = []
+    changed: set[str] = set()
+    for place, text in enumerate(reversed(texts)):
+        if place:
+            changed |= _step(text).writes
+        operand = memory_operand(text)
+        if operand is not None and not {operand.base, operand.index} & changed:
+            found.append(operand)
+    return found
+
+
 def absolute(text: str, following: int) -> str:
     """The text with an operand relative to the program counter given by its address in the file.
 

@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from moe_prof.collectors import disassembly, perf_record
@@ -39,6 +39,10 @@ REGISTERS = (
 CONVERT_S = 60.0
 AROUND_BYTES = 2048
 PAGE_BYTES = 4096
+NEAR = 3
+"""Instructions that a stalled access may be away from the sample."""
+STAYS_MIN = 0.005
+"""Share of the samples that a place must have to count as one to which a thread comes again."""
 OWNER_MIN = 0.9
 """Share of the samples that write a place, which its owner must have."""
 MOST_LEVELS = 4
@@ -211,8 +215,9 @@ def loops_around(
                 continue  # no code there: the samples still count by their function
             stretch = _Code(listing)
             for address in inside:
-                if low <= address <= high and (loop := stretch.around(address)) is not None:
-                    found[module, address] = loop
+                if low <= address <= high:
+                    loop = stretch.around(address) or Around(address, (), polls=False)
+                    found[module, address] = replace(loop, near=stretch.near(address))
     return found
 
 
@@ -268,24 +273,36 @@ def _follows(sample: Sample, loops: dict[tuple[str, int], Around]) -> bool:
 
 
 def _shared_lines(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> float:
-    """Share of samples in loops that write a line in which several threads have their places."""
-    writes: list[tuple[Sample, set[int]]] = []
+    """Share of samples at or in loops around lines in which several threads have their places."""
+    places: list[tuple[Sample, set[int], set[int]]] = []
     for one in samples:
         loop = loops.get(one.place)
         if loop is not None and one.registers:
-            writes.append((one, _written(loop.texts, dict(one.registers))))
+            registers = dict(one.registers)
+            near = code.operands_at(loop.near)
+            written = _written(loop.texts, registers) | _addresses(
+                (operand for operand in near if operand.written), registers
+            )
+            places.append((one, written, written | _addresses(near, registers)))
     writers: dict[int, Counter[int]] = {}
-    for one, addresses in writes:
-        for address in addresses:
+    for one, written, _ in places:
+        for address in written:
             writers.setdefault(address, Counter())[one.thread] += 1
     owners: dict[int, set[int]] = {}
     for address, threads in writers.items():
+        if threads.total() < STAYS_MIN * len(samples):
+            continue  # a large array is passed by, maybe by one thread after the other
         owner, most = threads.most_common(1)[0]
         if most >= OWNER_MIN * threads.total():  # what all write is shared by intent
             owners.setdefault(address // LINE_BYTES, set()).add(owner)
     shared = {line for line, who in owners.items() if len(who) > 1}
-    hit = sum(any(a // LINE_BYTES in shared for a in addresses) for _, addresses in writes)
+    hit = sum(any(a // LINE_BYTES in shared for a in touched) for _, _, touched in places)
     return hit / len(samples)
+
+
+def _addresses(operands: Iterable[code.Operand], registers: dict[str, int]) -> set[int]:
+    found = (address_of(operand, registers) for operand in operands)
+    return {address for address in found if address is not None}
 
 
 def _written(texts: Sequence[str], registers: dict[str, int]) -> set[int]:
@@ -343,12 +360,19 @@ class _Code:
             return None
         return Around(low, texts, code.polls(texts), code.follows_pointers(texts), outer)
 
+    def near(self, address: int) -> tuple[str, ...]:
+        """The instruction at an address, after those before it."""
+        last = bisect_right(self._addresses, address)
+        first = self._addresses[max(0, last - NEAR) : last]
+        return self._texts(first[0], address) if first else ()
+
     def _texts(self, low: int, high: int) -> tuple[str, ...]:
         """Its instructions; none where they are too many."""
         first, last = bisect_left(self._addresses, low), bisect_right(self._addresses, high)
         if last - first > LONGEST_LOOP:
             return ()
-        ends = (*self._addresses[first + 1 : last + 1], high)[: last - first]
+        following = self._addresses[first + 1 : last + 1]
+        ends = (*following, high)[: last - first]
         return tuple(
             code.absolute(instruction.text, end)
             for instruction, end in zip(self._listing[first:last], ends, strict=True)

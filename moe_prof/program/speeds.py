@@ -45,7 +45,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The smallest loop around a sampled address."""
+    """The smallest loop around a sampled address; no texts where there is none.
+
+    ``near`` are the instructions just before that address, and the one there.
+    """
 
     start: int
     texts: tuple[str, ...]
@@ -53,6 +56,7 @@ class Around:
     pointers: bool = False
     outer: tuple[Around, ...] = ()
     outer_level: bool = False
+    near: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,22 @@ def test_places_of_the_program_itself():
     assert judge([replace(s, registers=(("rax", 1),)) for s in samples], loops).shared_lines == 0.0
 
 
+def test_places_written_by_code_without_a_loop():
+    """A called function: the operands of the instructions just before the sample."""
+    near = Around(0x1400, (), False, near=("lock xadd %rdx,(%rax)", "mov %rdx,%rcx"))
+    samples = [one(1, 0x1400, rax=0x4080), one(2, 0x1400, rax=0x4088)]
+    assert judge(samples, {("p", 0x1400): near}).shared_lines == 1.0
+    gone = replace(near, near=("lock xadd %rdx,(%rax)", "mov %rdx,%rax", "nop"))
+    assert judge(samples, {("p", 0x1400): gone}).shared_lines == 0.0
+
+
+def test_an_array_that_threads_pass_by_is_not_shared():
+    """Each of many places is written once, by one thread after the other."""
+    near = Around(0x1400, (), False, near=("mov %rdx,(%rax)",))
+    samples = [one(n % 2, 0x1400, rax=0x4000 + 8 * n) for n in range(1, 800)]
+    assert judge(samples, {("p", 0x1400): near}).shared_lines == 0.0
+
+
 def test_where_a_file_lies_in_memory():
     """By the program counter; not in the system, where the user's is of another place."""
     frame = "\t            11e4 count+0x14 (/tmp/program)\n"
