@@ -1,4 +1,5 @@
-/* Planted: denormals. A recursive filter on silence: its state fades into denormal numbers. */
+/* Planted: denormals, instruction_bound. A recursive filter whose state fades into denormal numbers.
+   Cores that take no longer for these are kept busy by its many instructions. */
 #include <stdio.h>
 
 #define BANK 64
