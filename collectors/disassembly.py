@@ -22,6 +22,11 @@ TIMEOUT_S = 60.0
 
 _LINE = re.compile(r"^\s*(?P<address>[0-9a-f]+):\t(?P<text>.*\S)\s*$")
 _TARGET = re.compile(r"(?:^|[\s,])(?P<address>[0-9a-f]+) <.+>$")
+_BARE = re.compile(
+    r"(?P<before>(?:[a-z]+ )*(?:j[a-z]+|call[a-z]*|b[a-z.]*|t?cbn?z|tbn?z) (?:.*, ?)?)"
+    r"0x(?P<address>[0-9a-f]+)"
+)
+"""A jump or call in a file without symbols: no name follows the address."""
 _X86_PREFIXES = {"notrack", "bnd", "repz", "repnz", "rep", "repe", "repne", "lock", "data16", "cs"}
 _X86_PREFIXES |= {"ds", "es", "ss", "fs", "gs", "addr32", "xacquire", "xrelease"}
 _BRANCH = re.compile(
@@ -117,6 +122,8 @@ def parse(text: str) -> tuple[Instruction, ...]:
         # objdump's remarks: "# 2004 <name>" behind rip-relative operands, "//" on aarch64
         body = re.split(r"\s+(?:#|//)\s", match["text"], maxsplit=1)[0]
         words = " ".join(body.split())
+        if bare := _BARE.fullmatch(words):
+            words = f"{bare['before']}{bare['address']} <?>"
         target = _TARGET.search(words)
         found.append(
             Instruction(

@@ -11,11 +11,15 @@ from __future__ import annotations
 import platform
 import struct
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 _MACHINES = {3: "i686", 22: "s390x", 21: "ppc64", 40: "arm", 62: "x86_64", 183: "aarch64",
              243: "riscv", 258: "loongarch64"}  # fmt: skip
 _HEADER_BYTES = 64
+_CLASS_64 = 2
+_LOADED, _EXECUTED = 1, 1
+"""PT_LOAD and PF_X."""
 _LAYOUTS = {1: ("I", 28, 42, 4, 16, 32), 2: ("Q", 32, 54, 8, 32, 56)}
 """By class (32 or 64 bits): format of an offset; where in the file header the place of the program
 headers and their size and number stand; where in a program header the segment's offset and size
@@ -83,3 +87,37 @@ def is_cut_off(path: Path) -> bool:
         for at in range(0, entry * number, entry or 1)
     )
     return any(end > size for end in ends)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSegment:
+    """A part of a 64-bit ELF file that is executed: where it lies in the file and in memory."""
+
+    offset: int
+    address: int
+    size_bytes: int
+
+
+def code_segments(path: Path) -> tuple[CodeSegment, ...]:
+    """The executable segments of a 64-bit ELF file; none of another file.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if machine_of(path) is None or is_cut_off(path):
+        return ()
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+        if header[4] != _CLASS_64:
+            return ()
+        order = "<" if header[5] == 1 else ">"
+        (table,) = struct.unpack_from(order + "Q", header, 32)
+        entry, number = struct.unpack_from(order + "HH", header, 54)
+        file.seek(table)
+        entries = file.read(entry * number)
+    found = []
+    for at in range(0, entry * number, entry or 1):
+        kind, flags, offset, address, _, size = struct.unpack_from(order + "IIQQQQ", entries, at)
+        if kind == _LOADED and flags & _EXECUTED:
+            found.append(CodeSegment(offset, address, size))
+    return tuple(found)

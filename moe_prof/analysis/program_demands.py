@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from moe_prof.analysis.verdict import Cause
 from moe_prof.units import bytes_text, count_text
 
-FULL_SLOTS = 0.6
+FULL_SLOTS = 0.5
 """From this share of slots filled on, fewer instructions help more than other ports would."""
 POINTER_MIN = 0.2
 SMALL_SHARE = 0.8

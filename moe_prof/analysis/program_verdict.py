@@ -29,6 +29,8 @@ from moe_prof.units import count_text, digits_text, share_text, time_text
 
 SHORTEST_S = 0.05
 SYSTEM_MIN = 0.35
+FAULTS_MIN = 0.5
+"""First touches beside a longer computation are not what bounds it."""
 FAULT_S = 0.5e-6
 """A minor page fault costs 0.25 to 2 us, zeroing and virtualized page tables included."""
 FAULTS_OF_SYSTEM_MIN = 0.2
@@ -143,6 +145,8 @@ def _system(e: ProgramEvidence) -> Verdict | None:
         return None  # its threads call the system to wait
     text = f"{share_text(share)} of its CPU time is the system's"
     if _faults(e):
+        if share < FAULTS_MIN:
+            return None
         return Verdict(
             "page_fault_bound",
             f"{text}; {count_text(e.minor_faults)} page faults take most of it",

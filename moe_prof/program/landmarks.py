@@ -26,7 +26,7 @@ from moe_prof.errors import ToolError, UnavailableError
 MOST = 4
 """Debug registers of x86; other cores have as many or more."""
 LEAST_HITS = 8
-MOST_HITS = 40_000
+MOST_HITS = 200_000
 """In the whole run: each takes 2 to 10 us."""
 LEAST_RATIO = 1.05
 """A part that was cut off within a loop saw no more of it than this."""

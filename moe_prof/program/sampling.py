@@ -22,6 +22,7 @@ from moe_prof.collectors.toolrun import run_tool
 from moe_prof.errors import MoeProfError, ToolError, UnavailableError
 from moe_prof.hotspots.waiting import is_wait_name
 from moe_prof.program import code
+from moe_prof.program.placing import in_files
 from moe_prof.program.speeds import (
     LINE_BYTES,
     MIN_PLACE_SHARE,
@@ -138,7 +139,7 @@ def sample(command: Sequence[str], folder: Path, *, timeout_s: float, x86: bool)
         ("perf", "script", "-i", str(data), "--no-inline", "-F", fields),
         folder=folder, name="samples-script", timeout_s=CONVERT_S,
     ).stdout  # fmt: skip
-    samples = read(text.splitlines())
+    samples = in_files(read(text.splitlines()))
     if not samples:
         raise UnavailableError("no samples: perf took none")
     return judge(samples, loops_around(samples, folder, x86=x86))

@@ -102,3 +102,12 @@ def test_text_without_instructions_is_an_error(text):
     """An empty range is refused, not read as an empty function."""
     with pytest.raises(InputError, match="no instructions"):
         parse(text)
+
+
+def test_jumps_in_a_file_without_symbols():
+    """objdump gives the bare address; constants of other instructions stay what they are."""
+    text = "  401618:\tmov    $0x10,%eax\n  40161e:\tjne    0x401610\n  401620:\tbnd jmp 0x401600\n"
+    found = parse(text)
+    assert [one.target for one in found] == [None, 0x401610, 0x401600]
+    assert found[1].text == "jne 401610 <?>"
+    assert found[0].text == "mov $0x10,%eax"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moe_prof.kernels import build as kernel_build
-from moe_prof.kernels.elf import foreign_reason, is_cut_off, machine_of
+from moe_prof.kernels.elf import code_segments, foreign_reason, is_cut_off, machine_of
 
 
 def header(*, machine, bits=64, order="little"):
@@ -86,3 +86,13 @@ def segments(content):
     )
     for at in range(table, table + entry * number, entry):
         yield tuple(int.from_bytes(content[at + o : at + o + 8], "little") for o in (8, 32))
+
+
+def test_executable_segments(tmp_path):
+    """Those of the running interpreter hold code; another file has none."""
+    found = code_segments(Path(sys.executable).resolve())
+    assert found
+    assert all(segment.size_bytes > 0 for segment in found)
+    other = tmp_path / "other"
+    other.write_bytes(b"no program at all")
+    assert code_segments(other) == ()

@@ -11,7 +11,7 @@ int main(void)
         return 1;
     for (int i = 0; i < N; i++)
         a[i] = i;
-    for (int round = 0; round < 4000; round++) {
+    for (int round = 0; round < 2000; round++) {
         for (int i = 1; i < N; i++)
             a[i] = 0.5 * a[i - 1] + a[i] * 0.5 + 1.0;
 #pragma omp parallel for

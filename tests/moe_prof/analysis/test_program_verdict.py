@@ -75,6 +75,9 @@ CASES = [
     # the system's own functions say more than the number of faults (huge pages are few)
     ("page_fault_bound", replace(ONE, user_s=0.3, sys_s=1.0, faulting=0.9)),
     ("syscall_bound", replace(ONE, user_s=0.3, sys_s=1.0, minor_faults=900_000, faulting=0.1)),
+    # first touches beside a longer computation
+    ("dependency_bound", replace(ONE, user_s=1.0, sys_s=0.7, faulting=0.95, loop_cycles=3.9e9,
+                                 loop_bound="dependency")),
     # threads that call the system to wait are no heavy users of it
     ("spin_bound", replace(TWO, user_s=1.0, sys_s=1.0, polling=0.5, yielding=0.45)),
     ("spin_bound", replace(TWO, polling=0.2, yielding=0.2)),
@@ -109,7 +112,7 @@ CASES = [
      replace(ONE, instructions=17e9, loop_cycles=5.9e9, loop_bound="ports", loop_slots=0.56)),
     # a simulated predictor misses the ends of short inner loops; there is no time for its stalls
     ("port_bound",
-     replace(ONE, instructions=12e9, loop_cycles=2.6e9, loop_bound="ports", loop_slots=0.5,
+     replace(ONE, instructions=9e9, loop_cycles=2.6e9, loop_bound="ports", loop_slots=0.4,
              mispredictions=250e6)),
     # sleeping threads beside one that works are no team
     ("instruction_bound", replace(ONE, most_threads=9, loop_cycles=3.5e9)),

@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from moe_prof.collectors.disassembly import Instruction
+from moe_prof.kernels.elf import CodeSegment
+from moe_prof.program.placing import in_file
 from moe_prof.program.sampling import _Code, judge, read, system_kind
 from moe_prof.program.speeds import Around, Sample
 
@@ -109,6 +111,16 @@ def test_where_a_file_lies_in_memory():
     (first, second) = read((user + system).splitlines())
     assert dict(first.registers) == {"rax": 5, "rip": 0x555555554000}
     assert dict(second.registers) == {"rax": 5}
+
+
+def test_places_in_a_stripped_file():
+    """perf prints where they lie in the file; code and counts go by addresses."""
+    segments = (CodeSegment(0x1000, 0x401000, 0x2000),)
+    moved = in_file(one(1, 0x1618, rip=0x400000), segments)
+    assert (moved.address, dict(moved.registers)) == (0x401618, {"rip": 0})
+    same = one(1, 0x401618, rip=0)
+    assert in_file(same, segments) == same
+    assert in_file(one(1, 0x99999), segments).address == 0x99999
 
 
 def test_operands_relative_to_the_next_instruction():
