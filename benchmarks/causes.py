@@ -67,8 +67,10 @@ class Outcome:
         return "unknown" if self.named == "unknown" else "WRONG"
 
 
-def programs(chosen: str) -> tuple[Planted, ...]:
-    """All of one set."""
+def programs(chosen: str = "") -> tuple[Planted, ...]:
+    """All of one set, or of all sets."""
+    if not chosen:
+        return tuple(planted for each in SETS for planted in programs(each))
     if chosen == FIRST:
         return tuple(Planted(path, (path.stem,)) for path in sorted(FOLDER.glob("*.c")))
     endings = {*COMPILERS, *INTERPRETERS}
@@ -136,7 +138,7 @@ def measure(planted: Planted, command: Sequence[str]) -> Outcome:
 
 def main() -> None:
     """Build, measure, count."""
-    known = {planted.name: planted for chosen in SETS for planted in programs(chosen)}
+    known = {planted.name: planted for planted in programs()}
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "names", nargs="*", choices=[*known, []], default=[], metavar="NAME",

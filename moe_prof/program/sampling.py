@@ -87,7 +87,6 @@ class Sampled:
 
     count: int
     waiting: float
-    own_polling: float = 0.0
     work: dict[int, int] = field(default_factory=dict)
     own_share: float = 0.0
     shared_lines: float = 0.0
@@ -96,6 +95,7 @@ class Sampled:
     pointers: float = 0.0
     seen: dict[int, int] = field(default_factory=dict)
     system: dict[str, int] = field(default_factory=dict)
+    own_polling: float = 0.0
 
     @property
     def team(self) -> list[int]:
