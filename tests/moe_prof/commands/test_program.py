@@ -223,5 +223,18 @@ def test_programs_are_named_by_their_cause():
     assert known - {cause for one in planted for cause in one.causes} == set()
 
 
+def test_programs_are_built_as_their_sources_say(tmp_path):
+    """Flags and arguments are lines of the source; without them the usual ones hold."""
+    source = tmp_path / "made.c"
+    text = "/* Planted: l2_bound, l3_bound. Why. */\n/* Build: -O0 -g */\n/* Arguments: 8 900 */\n"
+    found = causes.described(source, text)
+    assert found.causes == ("l2_bound", "l3_bound")
+    assert (found.flags, found.arguments) == (("-O0", "-g"), ("8", "900"))
+    plain = causes.described(source, "// Planted: spin_bound. Why.\n")
+    assert (plain.flags, plain.arguments) == (causes.FLAGS, ())
+    with pytest.raises(ValueError, match="Planted"):
+        causes.described(source, "int main(void) { return 0; }\n")
+
+
 def _fields(seen):
     return {name: getattr(seen, name) for name in Watched.__slots__}
