@@ -22,6 +22,7 @@ from benchmarks.planted import FACTORY, twin
 from benchmarks.program import Output, add_scenarios, main, scenarios_of
 from moe_prof.analysis.decision import MARGIN, Ratio, Verdict, settled, time_ratio, verdict
 from moe_prof.errors import WorkloadError
+from moe_prof.kernels.build import build
 from moe_prof.kernels.selection import variant as checked_variant
 from moe_prof.machine import Machine
 from moe_prof.measure import Request, measure
@@ -81,6 +82,7 @@ class AgreementProgram:
             args.variant, f"+{args.planted:g}%", max(SHORTEST_RUN_S, args.run_time_s),
             max(1, args.processes),
         )  # fmt: skip
+        build("release", progress)  # a first build would fill the first comparisons
         tallies = [Tally(scenario, team) for scenario in scenarios for team in teams]
         notes = _run_all(args, settings, tallies, progress)
         return Output(
@@ -132,7 +134,8 @@ class Tally:
             for name, ratios in (("equal:", self.equal), ("planted:", self.planted))
             if ratios
         )
-        return "; ".join(counts)
+        failed = (f"{self.failed} failed",) if self.failed else ()
+        return "; ".join((*counts, *failed))
 
     def add(self, samples: Sequence[Samples], *, taken_s: float, processes: int) -> None:
         """One run's samples: old, equal, slower."""
