@@ -172,6 +172,8 @@ class _Run:
         except MoeProfError as error:
             self.notes.append(str(error))
             return
+        if sampled.remark:
+            self.notes.append(sampled.remark)
         if sampled.count >= FEW_SAMPLES:
             self.evidence = with_samples(self.evidence, sampled)
             self.speeds = sampled.speeds

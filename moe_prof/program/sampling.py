@@ -10,6 +10,7 @@ Source: perf-record(1), ``--user-regs``; perf-script(1).
 from __future__ import annotations
 
 import re
+import shutil
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,9 +20,9 @@ from pathlib import Path
 from moe_prof.collectors import disassembly, perf_record
 from moe_prof.collectors.disassembly import Instruction
 from moe_prof.collectors.toolrun import run_tool
-from moe_prof.errors import MoeProfError, ToolError, UnavailableError
+from moe_prof.errors import MoeProfError, UnavailableError
 from moe_prof.hotspots.waiting import is_wait_name
-from moe_prof.program import code
+from moe_prof.program import code, stops
 from moe_prof.program.placing import in_files
 from moe_prof.program.speeds import (
     LINE_BYTES,
@@ -82,6 +83,7 @@ class Sampled:
         seen: all samples by thread.
         system: samples inside the system by what called it: ``fault``, ``call``, and of the calls
             ``yield`` and ``futex``, which only wait.
+        remark: how they were taken, where that needs saying.
         pointers: share of the samples in loops that follow pointers.
     """
 
@@ -96,6 +98,7 @@ class Sampled:
     seen: dict[int, int] = field(default_factory=dict)
     system: dict[str, int] = field(default_factory=dict)
     own_polling: float = 0.0
+    remark: str = ""
 
     @property
     def team(self) -> list[int]:
@@ -117,20 +120,38 @@ class Sampled:
 
 
 def sample(command: Sequence[str], folder: Path, *, timeout_s: float, x86: bool) -> Sampled:
-    """Run the program under perf record and read its samples.
+    """Run the program under perf record, else with stops of its threads, and read the samples.
+
+    Raises:
+        UnavailableError: neither can sample here, or took no sample.
+        ToolError: perf failed.
+    """
+    try:
+        samples, remark = _perf_samples(command, folder, timeout_s=timeout_s, x86=x86), ""
+    except UnavailableError as error:
+        if not stops.usable():
+            raise
+        samples = stops.take(command, folder, timeout_s=timeout_s)
+        remark = f"sampled by stopping its threads for a moment, since perf gave {error}"
+    return replace(judge(samples, loops_around(samples, folder, x86=x86)), remark=remark)
+
+
+def _perf_samples(
+    command: Sequence[str], folder: Path, *, timeout_s: float, x86: bool
+) -> list[Sample]:
+    """What perf record sees.
 
     Raises:
         UnavailableError: perf cannot sample here, or took no sample.
-        ToolError: perf failed.
+        ToolError: perf did not end in time, or its samples cannot be read.
     """
+    if shutil.which("perf") is None:
+        raise UnavailableError("no samples: it is not installed")
     data = folder / "samples.data"
     base = perf_record.argv((), data=data, event=perf_record.CLOCK_EVENT, stacks="fp")[:-1]
     registers = (f"--user-regs={','.join(REGISTERS)}",) if x86 else ()
-    try:
-        run = run_tool((*base, *registers, "--", *command), folder=folder, name="samples",
-                       timeout_s=timeout_s)  # fmt: skip
-    except ToolError as error:
-        raise UnavailableError(f"no samples: {error}") from error
+    run = run_tool((*base, *registers, "--", *command), folder=folder, name="samples",
+                   timeout_s=timeout_s)  # fmt: skip
     if not data.exists():
         words = run.stderr.strip().splitlines() or ["perf wrote nothing"]
         raise UnavailableError(f"no samples: {words[-1]}")
@@ -142,7 +163,7 @@ def sample(command: Sequence[str], folder: Path, *, timeout_s: float, x86: bool)
     samples = in_files(read(text.splitlines()))
     if not samples:
         raise UnavailableError("no samples: perf took none")
-    return judge(samples, loops_around(samples, folder, x86=x86))
+    return samples
 
 
 def read(lines: Iterable[str]) -> list[Sample]:

@@ -92,14 +92,14 @@ class _Tasks:
     def look(self, pid: int) -> None:
         """Read all threads of the process and of its children."""
         count = 0
-        for process in _family(pid):
-            for name in _names(f"/proc/{process}/task"):
-                text = _text(f"/proc/{process}/task/{name}/schedstat").split()
+        for process in family(pid):
+            for name in entries(f"/proc/{process}/task"):
+                text = read(f"/proc/{process}/task/{name}/schedstat").split()
                 if len(text) >= 2:
                     count += 1
                     self.times[process, int(name)] = (int(text[0]) * 1e-9, int(text[1]) * 1e-9)
                     self._place(process, int(name))
-            if match := _PEAK.search(_text(f"/proc/{process}/status")):
+            if match := _PEAK.search(read(f"/proc/{process}/status")):
                 self.peak_kib = max(self.peak_kib, int(match[1]))
         if count:
             self.looks += 1
@@ -108,7 +108,7 @@ class _Tasks:
 
     def _place(self, process: int, thread: int) -> None:
         """Where in the system it sleeps."""
-        place = _text(f"/proc/{process}/task/{thread}/wchan")
+        place = read(f"/proc/{process}/task/{thread}/wchan")
         self.seen[process, thread] += 1
         self.locked[process, thread] += "futex" in place
         self.places_known = self.places_known or place not in ("", "0")
@@ -144,7 +144,7 @@ def watch(
             except KeyboardInterrupt:
                 interrupted, usage = True, _ended(process)
             finally:
-                _kill(process)
+                end(process)
     wall_s = time.monotonic() - started_s
     if not interrupted:
         check(process.returncode, command, timed_out=usage is None, timeout_s=timeout_s)
@@ -241,7 +241,7 @@ def _ended(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
     return usage
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     """End whatever is left of the program's session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -249,25 +249,27 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
     """The process and its descendants."""
     found, ahead = [], [pid]
     while ahead:
         one = ahead.pop()
         found.append(one)
-        for name in _names(f"/proc/{one}/task"):
-            ahead += [int(c) for c in _text(f"/proc/{one}/task/{name}/children").split()]
+        for name in entries(f"/proc/{one}/task"):
+            ahead += [int(c) for c in read(f"/proc/{one}/task/{name}/children").split()]
     return found
 
 
-def _names(folder: str) -> list[str]:
+def entries(folder: str) -> list[str]:
+    """Names in a folder of proc; none where it is gone."""
     try:
         return os.listdir(folder)
     except OSError:
         return []
 
 
-def _text(path: str) -> str:
+def read(path: str) -> str:
+    """A file of proc; "" where it is gone."""
     try:
         return Path(path).read_text(encoding="ascii")
     except OSError:
