@@ -47,6 +47,8 @@ STAYS_MIN = 0.005
 """Share of the samples that a place must have to count as one to which a thread comes again."""
 OWNER_MIN = 0.9
 """Share of the samples that write a place, which its owner must have."""
+CHANCE_SIGMAS = 3.0
+"""Counts of samples scatter by their square root."""
 MOST_LEVELS = 4
 MOST_PLACES = 400
 """Sampled addresses around which loops are looked for, those of most samples."""
@@ -108,9 +110,12 @@ class Sampled:
 
     @property
     def busiest(self) -> float:
-        """Work of the busiest thread over the mean of the team's."""
+        """Work of the busiest thread over the mean of the team's; 1 where that may be chance."""
         work = [self.work.get(thread, 0) for thread in self.team]
-        return max(work) * len(work) / sum(work) if work and sum(work) else 1.0
+        mean = sum(work) / len(work) if work else 0.0
+        if not mean or max(work) - mean < CHANCE_SIGMAS * mean**0.5:
+            return 1.0
+        return max(work) / mean
 
     @property
     def main_is_busiest(self) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import random
 import sys
 import time
 from bisect import bisect_right
@@ -29,6 +30,9 @@ from moe_prof.program.speeds import Sample
 from moe_prof.program.symbols import Symbols
 
 INTERVAL_S = 0.004
+SHORTEST_PAUSE_S = 0.001
+"""Threads are looked at one by one, in random order: what one is seen to do must not follow from a
+stop of another, as the wait for a stopped one would."""
 KERNEL = "[kernel]"
 _SEIZE, _INTERRUPT, _GETREGS, _DETACH = 0x4206, 0x4207, 12, 17
 _EVENT_STOP = 128
@@ -77,13 +81,8 @@ class _Family:
     ended: dict[int, int] = field(default_factory=dict)
     """Wait status of processes whose end came while they were looked at."""
 
-    def look_at_all(self, pid: int) -> None:
-        """Every thread that has used a CPU since the last look."""
-        for process in watch.family(pid):
-            for name in watch.entries(f"/proc/{process}/task"):
-                self._look_at(process, int(name))
-
-    def _look_at(self, process: int, thread: int) -> None:
+    def look_at(self, process: int, thread: int) -> None:
+        """A thread that has used a CPU since the last look."""
         before = self.cpu_ns.get(thread)
         now = _cpu_ns(process, thread)
         if now is None:
@@ -162,14 +161,24 @@ def take(command: Sequence[str], folder: Path, *, timeout_s: float) -> list[Samp
 
 def _follow(pid: int, family: _Family, end_s: float) -> int | None:
     """Look until the program ends, its wait status; None when the time is up."""
-    while (begun_s := time.monotonic()) < end_s:
-        family.look_at_all(pid)
-        if pid in family.ended:
-            return family.ended[pid]
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return status
-        time.sleep(max(INTERVAL_S, time.monotonic() - begun_s))  # half of the time at most
+    rng = random.Random(0)
+    while time.monotonic() < end_s:
+        threads = [
+            (process, int(name))
+            for process in watch.family(pid)
+            for name in watch.entries(f"/proc/{process}/task")
+        ]
+        rng.shuffle(threads)
+        for process, thread in threads or [(pid, pid)]:
+            begun_s = time.monotonic()
+            family.look_at(process, thread)
+            if pid in family.ended:
+                return family.ended[pid]
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                return status
+            pause_s = max(INTERVAL_S / max(1, len(threads)), SHORTEST_PAUSE_S)
+            time.sleep(max(pause_s, time.monotonic() - begun_s))  # half of the time at most
     return None
 
 

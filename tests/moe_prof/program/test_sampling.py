@@ -51,7 +51,7 @@ def test_waiting_by_loop_and_by_name():
 
 def test_own_functions_of_the_busiest_thread():
     """Code that only the busiest thread runs is a serial part of its own."""
-    samples = [one(1, 0, "collect")] * 6 + [one(1, 0, "work")] * 2 + [one(2, 0, "work")] * 2
+    samples = [one(1, 0, "collect")] * 60 + [one(1, 0, "work")] * 20 + [one(2, 0, "work")] * 20
     found = judge(samples, {})
     assert (found.own_share, found.busiest) == (0.75, 1.6)
 
@@ -182,11 +182,18 @@ def test_what_the_system_does_for_a_program():
 
 def test_a_thread_that_only_waits_belongs_to_the_team():
     """The other one does all the work: twice the mean."""
-    samples = [one(7, 0, "reduce")] * 6 + [one(8, 0x2001)] * 5 + [one(8, 0, "work")]
+    samples = [one(7, 0, "reduce")] * 60 + [one(8, 0x2001)] * 50 + [one(8, 0, "work")] * 10
     found = judge(samples, LOOPS)
     assert found.busiest == pytest.approx(12 / 7)
     assert found.main_is_busiest
     assert found.own_share == 1.0
+
+
+@pytest.mark.parametrize(("one_works", "other_works", "times"), [(15, 5, 1.0), (150, 50, 1.5)])
+def test_few_samples_show_no_imbalance(one_works, other_works, times):
+    """Where most samples wait, the few that work are divided by chance."""
+    samples = [one(1)] * one_works + [one(2)] * other_works + [one(1, 0x2001), one(2, 0x2001)] * 80
+    assert judge(samples, LOOPS).busiest == times
 
 
 def code_of(count):
