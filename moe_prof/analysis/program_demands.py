@@ -75,6 +75,7 @@ class ProgramEvidence:
         part_instructions: where all instructions are not known: those of a part of the program that
             holds its hot code; counts and cycles of loops are of that part then.
         slots: measured top-down nodes by name.
+        sampled_by / loop_model: what took the samples, and what the loops' cycles come from.
     """
 
     wall_s: float
@@ -112,6 +113,8 @@ class ProgramEvidence:
     slots: dict[str, float] | None = None
     measured_instructions: bool = False
     machine: Machine = Machine()
+    sampled_by: str = "perf record, cpu-clock"
+    loop_model: str = "throughput model of the hot loops"
 
     @property
     def cpu_s(self) -> float:

@@ -21,6 +21,7 @@ from moe_prof.analysis.ceilings import Ceilings
 from moe_prof.analysis.program_demands import ProgramEvidence
 from moe_prof.analysis.program_verdict import judge_program, needs_more
 from moe_prof.analysis.verdict import Verdict
+from moe_prof.collectors import llvm_mca
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import split_output
 from moe_prof.deadline import Deadline
@@ -29,7 +30,16 @@ from moe_prof.interrupts import EXIT_INTERRUPTED
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
 from moe_prof.measure import ceilings as measured_ceilings
-from moe_prof.program import code, counting, ftz, hardware, sampled_loops, sampling, watch
+from moe_prof.program import (
+    code,
+    counting,
+    ftz,
+    hardware,
+    plain_model,
+    sampled_loops,
+    sampling,
+    watch,
+)
 from moe_prof.program.counting import Counted
 from moe_prof.program.sampling import Sampled
 from moe_prof.program.speeds import LoopSpeed
@@ -174,6 +184,7 @@ class _Run:
             return
         if sampled.remark:
             self.notes.append(sampled.remark)
+            self.evidence = replace(self.evidence, sampled_by="stops of its threads (ptrace)")
         if sampled.count >= FEW_SAMPLES:
             self.evidence = with_samples(self.evidence, sampled)
             self.speeds = sampled.speeds
@@ -237,6 +248,19 @@ class _Run:
         self.notes += [f"simulation: {note}" for note in found.notes]
         self.floats = found.float_share > 0
         self.evidence = with_counts(self.evidence, found)
+        self._model_plainly()
+
+    def _model_plainly(self) -> None:
+        """Where llvm-mca is missing: bounds of the hot loops by their length and latencies."""
+        assert self.evidence is not None
+        mca = llvm_mca.availability(counting.target_of(self.machine))
+        if mca.usable or self.evidence.loop_cycles is not None:
+            return
+        self.evidence = plain_model.with_loops(self.evidence, self.speeds)
+        self.notes.append(
+            "hot loops judged by issue width and latencies alone, not by ports: "
+            f"{mca.reason}; {mca.remedy}"
+        )
 
     def result(self) -> Result:
         """Rows and page."""

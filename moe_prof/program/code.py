@@ -69,7 +69,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """Registers that one instruction reads for addresses, reads as values, and writes."""
 
     text: str
@@ -80,13 +80,18 @@ class _Step:
     stores: bool
 
 
+def steps_of(texts: Sequence[str]) -> list[Step]:
+    """What each instruction reads and writes, in order."""
+    return [_step(text) for text in texts]
+
+
 def polls(texts: Sequence[str]) -> bool:
     """Whether a loop of these instructions only waits."""
     if any(text.split()[:1] == ["pause"] or "rep nop" in text for text in texts):
         return True
     if len(texts) > _LONGEST_POLL or not all(_POLLING.match(_plain(text)) for text in texts):
         return False
-    steps = [_step(text) for text in texts]
+    steps = steps_of(texts)
     exchanges = [step for step in steps if step.stores]
     if any("xchg" not in step.text for step in exchanges):
         return False
@@ -99,14 +104,14 @@ def polls(texts: Sequence[str]) -> bool:
 
 def follows_pointers(texts: Sequence[str]) -> bool:
     """Whether a load's address comes from a chain of loads that goes around the loop."""
-    steps = [_step(text) for text in texts]
+    steps = steps_of(texts)
     loads = [n for n, step in enumerate(steps) if step.loads]
     return any(n in _reached(steps, n) for n in loads)
 
 
 def divides_in_chain(texts: Sequence[str]) -> bool:
     """Whether a division or square root waits, around the loop, for its own last result."""
-    steps = [_step(text) for text in texts]
+    steps = steps_of(texts)
     return any(
         n in _users(steps, n)[0] for n, step in enumerate(steps) if _DIVIDES.match(step.text)
     )
@@ -119,7 +124,7 @@ def computes_floats(texts: Iterable[str]) -> bool:
 
 def moving_registers(texts: Sequence[str]) -> set[str]:
     """Registers that the loop changes, apart from pointers reloaded from the stack."""
-    steps = [_step(text) for text in texts]
+    steps = steps_of(texts)
     return {name for step in steps if not _reloads(step) for name in step.writes}
 
 
@@ -213,23 +218,23 @@ def whole_name(register: str) -> str:
     return name
 
 
-def _is_constant(steps: Sequence[_Step], place: int, name: str) -> bool:
+def _is_constant(steps: Sequence[Step], place: int, name: str) -> bool:
     """Whether a register has the same value at that place in each iteration."""
     writer = _last_writer(steps, place, name)
     return writer < 0 or _reloads(steps[writer])
 
 
-def _reloads(step: _Step) -> bool:
+def _reloads(step: Step) -> bool:
     """A pointer that unoptimized code takes from its place on the stack again and again."""
     return step.text.startswith("mov") and any(_SLOT.fullmatch(name) for name in step.reads)
 
 
-def _reached(steps: Sequence[_Step], start: int) -> set[int]:
+def _reached(steps: Sequence[Step], start: int) -> set[int]:
     """Loads whose address depends on the result of instruction ``start``, around the loop."""
     return _users(steps, start)[1]
 
 
-def _users(steps: Sequence[_Step], start: int) -> tuple[set[int], set[int]]:
+def _users(steps: Sequence[Step], start: int) -> tuple[set[int], set[int]]:
     """Instructions that depend on the result of one, around the loop; loads whose address does."""
     seen: set[int] = set()
     by_address: set[int] = set()
@@ -248,7 +253,7 @@ def _users(steps: Sequence[_Step], start: int) -> tuple[set[int], set[int]]:
     return seen, by_address
 
 
-def _last_writer(steps: Sequence[_Step], user: int, name: str) -> int:
+def _last_writer(steps: Sequence[Step], user: int, name: str) -> int:
     count = len(steps)
     for back in range(1, count + 1):
         place = (user - back) % count
@@ -257,7 +262,7 @@ def _last_writer(steps: Sequence[_Step], user: int, name: str) -> int:
     return -1
 
 
-def _step(text: str) -> _Step:
+def _step(text: str) -> Step:
     plain = _plain(text)
     operands = _operands(plain)
     mnemonic = plain.split()[0] if plain.split() else ""
@@ -290,7 +295,7 @@ def _step(text: str) -> _Step:
         writes, writes_last = {"rax", "rdx"}, False
     stores = writes_last and bool(operands) and operands[-1] in memory
     loads = bool(memory) and not is_lea and not (stores and mnemonic.startswith(("mov", "vmov")))
-    return _Step(
+    return Step(
         plain, frozenset() if is_lea else address - {"rip"}, frozenset(reads), frozenset(writes),
         loads, stores,
     )  # fmt: skip

@@ -14,9 +14,7 @@ from moe_prof.render.fitted import Column, FittedTable
 from moe_prof.rows import Provenance, Row, unavailable
 from moe_prof.units import bytes_text, count_text, share_text, time_text
 
-_SAMPLES = "perf record, cpu-clock"
 _SIMULATION = "callgrind"
-_MODEL = "throughput model of the hot loops"
 
 
 def rows(
@@ -35,7 +33,7 @@ def rows(
             _row(label, "IPC", evidence.instructions / cycles, "1", source, provenance="modelled")
         )
     if evidence.loop_cycles is not None:
-        source = f"{_MODEL}, bound by {evidence.loop_bound}"
+        source = f"{evidence.loop_model}, bound by {evidence.loop_bound}"
         made.append(
             _row(label, "loop_cycles", evidence.loop_cycles, "cycles", source,
                  provenance="modelled")
@@ -105,8 +103,8 @@ def _measured(seen: Watched, e: ProgramEvidence) -> list[_Figure]:
         ("runnable_threads", e.runnable, "1", f"{threads}, running or ready, mean"),
         ("busiest_over_mean", e.busiest, "1", threads),
         ("single_thread_share", e.single_share, "share", "share of the time with one thread"),
-        ("spin_fraction", e.polling, "share", f"{_SAMPLES}: in code that only waits"),
-        ("shared_line_share", e.shared_line, "share", f"{_SAMPLES} with registers"),
+        ("spin_fraction", e.polling, "share", f"{e.sampled_by}: in code that only waits"),
+        ("shared_line_share", e.shared_line, "share", f"{e.sampled_by} with registers"),
         ("time_user_flushed", e.flushed_s, "s", "second run, denormals flushed to zero"),
     ]
 
