@@ -1,38 +1,39 @@
 """Names and addresses of code in object files: from a place in the file to a function.
 
-Source: the ELF specification, program headers of type PT_LOAD; nm(1) of binutils.
+Source: nm(1) of binutils.
 """
 
 from __future__ import annotations
 
 import shutil
-import struct
 import subprocess
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from moe_prof.kernels.elf import CodeSegment, code_segments
+
 UNKNOWN = "[unknown]"
 LONGEST_S = 20.0
-_LOAD = 1
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
 
 
 @dataclass
 class Symbols:
     """Looks files up, each once."""
 
-    segments: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+    segments: dict[str, tuple[CodeSegment, ...]] = field(default_factory=dict)
     functions: dict[str, tuple[list[int], list[str]]] = field(default_factory=dict)
 
     def address(self, path: str, offset: int) -> int:
         """The address that an object file itself gives to the byte at an offset."""
         if path not in self.segments:
-            self.segments[path] = _segments(Path(path))
-        for start, size, address in self.segments[path]:
-            if start <= offset < start + size:
-                return address + offset - start
+            try:
+                self.segments[path] = code_segments(Path(path))
+            except OSError:
+                self.segments[path] = ()
+        for segment in self.segments[path]:
+            if 0 <= offset - segment.offset < segment.size_bytes:
+                return segment.address + offset - segment.offset
         return offset
 
     def name(self, path: str, address: int) -> str:
@@ -42,26 +43,6 @@ class Symbols:
         starts, names = self.functions[path]
         at = bisect_right(starts, address) - 1
         return names[at] if at >= 0 else UNKNOWN
-
-
-def _segments(path: Path) -> list[tuple[int, int, int]]:
-    """(offset, size, address) of what a 64-bit file loads; none where it is no such file."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(_HEADER.size)
-            if len(header) < _HEADER.size or header[:6] != b"\x7fELF\x02\x01":
-                return []
-            parts = _HEADER.unpack(header)
-            file.seek(parts[5])
-            table = file.read(parts[9] * parts[10])
-    except OSError:
-        return []
-    found = []
-    for at in range(0, len(table) - _SEGMENT.size + 1, parts[9]):
-        kind, _, offset, address, _, size, _, _ = _SEGMENT.unpack_from(table, at)
-        if kind == _LOAD:
-            found.append((offset, size, address))
-    return found
 
 
 def _functions(path: str) -> tuple[list[int], list[str]]:
