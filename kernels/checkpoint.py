@@ -18,7 +18,7 @@ import numpy as np
 from moe_prof.errors import InputError, UsageError
 from moe_prof.kernels.inputs import random_weights
 from moe_prof.kernels.memory import check_memory, required_bytes
-from moe_prof.kernels.safetensors_file import Tensor, tensors_at
+from moe_prof.kernels.safetensors_file import Tensor, files_at, tensors_at
 from moe_prof.kernels.weights import F32, I8, Weights
 from moe_prof.scenario import Checkpoint, Scenario
 
@@ -43,6 +43,15 @@ def layer_weights(scenario: Scenario, seed: int = 0) -> Weights:
         return random_weights(scenario, seed)
     check_memory(f"scenario {scenario.label}", required_bytes(scenario))
     return _Layer.open(scenario.checkpoint).weights(scenario)
+
+
+def files_of(source: Checkpoint) -> list[Path]:
+    """The files in which a checkpoint's tensors lie.
+
+    Raises:
+        InputError: there is none, or its index is damaged.
+    """
+    return files_at(Path(source.path))
 
 
 def has_shared(source: Checkpoint) -> bool:

@@ -27,6 +27,8 @@ SMALLEST_MAGNITUDE = 2.0**-100
 """A row whose largest magnitude is below this is quantized to zeros with scale 0."""
 SCORES_PER_CHUNK = 1 << 15
 """Scores accumulated at a time, so that they stay in the L2 cache."""
+WEIGHTS_PER_BLOCK = 1 << 17
+"""Weights held in f64 at a time: a whole matrix of a model would be new pages for every product."""
 
 
 class Routing(NamedTuple):
@@ -195,5 +197,10 @@ def _ffn(w: Weights, expert: int, x_q: I8, x_scale: F32) -> F64:
 
 def _dot(rows: I8 | F64, matrix: I8) -> F64:
     """Exact integer products (rows, out) of int8 values held in any dtype."""
-    products: F64 = rows.astype(np.float64) @ matrix.T.astype(np.float64)
+    left = rows.astype(np.float64)
+    products = np.empty((len(rows), len(matrix)))
+    step = max(1, WEIGHTS_PER_BLOCK // matrix.shape[1])
+    for low in range(0, len(matrix), step):
+        block = matrix[low : low + step].astype(np.float64)
+        np.matmul(left, block.T, out=products[:, low : low + step])
     return products

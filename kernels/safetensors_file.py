@@ -84,8 +84,17 @@ def tensors_at(path: Path) -> dict[str, Tensor]:
     Raises:
         InputError: there is none, or one is damaged.
     """
+    return {name: tensor for file in files_at(path) for name, tensor in _tensors_of(file).items()}
+
+
+def files_at(path: Path) -> list[Path]:
+    """The file, the files of a folder's index, or all .safetensors files in the folder.
+
+    Raises:
+        InputError: the folder has none, or its index is damaged.
+    """
     if not path.is_dir():
-        return _tensors_of(path)
+        return [path]
     index = path / INDEX
     if index.is_file():
         names = sorted(set(_weight_map(index).values()))
@@ -94,7 +103,7 @@ def tensors_at(path: Path) -> dict[str, Tensor]:
         files = sorted(path.glob("*.safetensors"))
     if not files:
         raise InputError(f"{path}: neither {INDEX} nor a .safetensors file is in this folder")
-    return {name: tensor for file in files for name, tensor in _tensors_of(file).items()}
+    return files
 
 
 def _weight_map(index: Path) -> dict[str, str]:

@@ -123,6 +123,10 @@ int main(int argc, char **argv) {
     if (wished.empty()) {
         return fail("unknown path '" + options.isa + "'; paths that run here: " + names);
     }
+    if (!options.library.empty()) { // its code chooses for itself: any path's driver can run it
+        wished = {usable.back()};
+        options.variant = wished.back().variants.back();
+    }
     const std::string variant = options.variant.empty() ? last_stage(wished, built_paths().back()) : options.variant;
     for (const Path &path : wished) {
         if (has_variant(path, variant)) {

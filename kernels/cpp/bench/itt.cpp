@@ -8,14 +8,14 @@
 
 #include <cstdlib>
 
-#ifndef MOE_NO_ITT
+#ifndef MOE_STATIC_DRIVER
 #include <dlfcn.h>
 #include <pthread.h>
 #endif
 
 namespace bench {
 
-#ifndef MOE_NO_ITT
+#ifndef MOE_STATIC_DRIVER
 namespace {
 
 using Call = void (*)();

@@ -12,6 +12,7 @@
 #include "cpus.h"
 #include "layer.h"
 #include "options.h"
+#include "plan_api.h"
 #include "region.h"
 #include "verify.h"
 
@@ -33,37 +34,54 @@ struct Timing {
 
 class PlanHandle {
 public:
-    PlanHandle(const Layer &layer, const std::string &variant, const Options &options) {
+    // variant: empty for the library's first.
+    PlanHandle(const PlanApi &api, const Layer &layer, const std::string &variant,
+               const Options &options)
+        : api_(api) {
         const int32_t tokens = options.num_tokens < kWorkspaceTokens ? options.num_tokens
                                                                      : kWorkspaceTokens;
-        const moe_options plan_options{variant.c_str(), tokens, options.threads,
-                                       options.pin ? 1 : 0};
-        const int32_t status = moe_plan_create(&layer.weights(), &plan_options, &plan_);
+        const moe_options plan_options{variant.empty() ? nullptr : variant.c_str(), tokens,
+                                       options.threads, options.pin ? 1 : 0};
+        const int32_t status = api_.create(&layer.weights(), &plan_options, &plan_);
         if (status == MOE_UNKNOWN_VARIANT) {
-            throw Failure{2, "unknown variant '" + variant + "' in path " MOE_DRIVER_ISA
-                                 " (moe_bench --list)"};
+            const std::string where =
+                api_.own ? "path " MOE_DRIVER_ISA " (moe_bench --list)" : options.library;
+            throw Failure{2, "unknown variant '" + variant + "' in " + where};
         }
         check(status, "prepare " + variant);
-        check(moe_plan_info(plan_, &info_), "info " + variant);
+        check(api_.info(plan_, &info_), "info " + variant);
+        for (char *text : {info_.variant + sizeof info_.variant, info_.isa + sizeof info_.isa,
+                           info_.microkernel + sizeof info_.microkernel,
+                           info_.note + sizeof info_.note}) {
+            text[-1] = '\0'; // whatever a library wrote
+        }
     }
-    ~PlanHandle() { moe_plan_destroy(plan_); }
+    ~PlanHandle() { api_.destroy(plan_); }
     PlanHandle(const PlanHandle &) = delete;
     PlanHandle &operator=(const PlanHandle &) = delete;
 
     const moe_info &info() const { return info_; }
-    moe_plan *get() const { return plan_; }
+    // For the region of interest: nullptr where the plan's threads are not known.
+    moe_plan *known() const { return api_.own ? plan_ : nullptr; }
+    const char *path(int64_t n) const {
+        const char *name = api_.path == nullptr ? nullptr : api_.path(plan_, n);
+        return name == nullptr ? "" : name;
+    }
 
     void forward(const Layer &layer, float *y, int64_t n) {
-        check(moe_plan_forward(plan_, layer.tokens(), y, n), "forward");
+        check(api_.forward(plan_, layer.tokens(), y, n), "forward");
     }
 
 private:
-    static void check(int32_t status, const std::string &what) {
+    void check(int32_t status, const std::string &what) const {
         if (status != MOE_OK) {
-            throw Failure{status == MOE_NO_MEMORY ? 2 : 1, what + ": " + moe_status_text(status)};
+            const char *text = api_.status_text(status);
+            throw Failure{status == MOE_NO_MEMORY ? 2 : 1,
+                          what + ": " + (text == nullptr ? "unknown status" : text)};
         }
     }
 
+    const PlanApi api_;
     moe_plan *plan_ = nullptr;
     moe_info info_{};
 };
@@ -139,9 +157,19 @@ void warm_up(PlanHandle &plan, const Layer &layer, float *y, const Options &opti
 Timing run_baseline(const Layer &layer, float *y, Options options) {
     options.threads = 1;
     options.min_time_s = 0.0;
-    PlanHandle plan(layer, "scalar", options);
+    PlanHandle plan(built_in_api(), layer, "scalar", options);
     warm_up(plan, layer, y, options);
     return time_forwards(plan, layer, y, options);
+}
+
+// A library's words between the quotation marks of JSON.
+std::string quotable(const char *text) {
+    std::string result;
+    for (; *text != '\0'; ++text) {
+        const bool plain = *text >= ' ' && *text <= '~' && *text != '"' && *text != '\\';
+        result += plain ? *text : '?';
+    }
+    return result;
 }
 
 void print_json(const Options &o, const PlanHandle &plan, const Timing &timing, uint64_t checksum,
@@ -152,9 +180,10 @@ void print_json(const Options &o, const PlanHandle &plan, const Timing &timing, 
                 "\"threads\": %d, \"shape\": [%d, %d, %d, %d, %d], \"seed\": %" PRIu64
                 ", \"iterations\": %" PRId64 ", \"total_ns\": %.0f, \"ns_per_forward\": %.3f, "
                 "\"checksum\": \"%016" PRIx64 "\"",
-                info.variant, info.isa, moe_plan_path(plan.get(), o.num_tokens), info.microkernel,
-                info.note, info.threads, o.num_tokens, o.d_model, o.d_ff, o.num_experts, o.top_k,
-                o.seed, timing.iterations, timing.seconds * 1e9,
+                quotable(info.variant).c_str(), quotable(info.isa).c_str(),
+                quotable(plan.path(o.num_tokens)).c_str(), quotable(info.microkernel).c_str(),
+                quotable(info.note).c_str(), info.threads, o.num_tokens, o.d_model, o.d_ff,
+                o.num_experts, o.top_k, o.seed, timing.iterations, timing.seconds * 1e9,
                 timing.seconds * 1e9 / static_cast<double>(timing.iterations), checksum);
     if (baseline != nullptr) {
         std::printf(", \"baseline_ns_per_forward\": %.3f, \"rel_rmse\": %g, \"worst_error\": %g, "
@@ -186,9 +215,10 @@ void print_text(const Timing &timing, const Timing *baseline, const Difference *
     }
 }
 
-int list_variants() {
-    for (int32_t i = 0; i < moe_variant_count(); ++i) {
-        std::printf("%s\n", moe_variant_name(i));
+int list_variants(const PlanApi &api) {
+    for (int32_t i = 0; i < api.variant_count(); ++i) {
+        const char *name = api.variant_name(i);
+        std::printf("%s\n", name == nullptr ? "" : name);
     }
     return 0;
 }
@@ -200,8 +230,12 @@ int run(int argc, char **argv) {
         std::fputs(kUsage, stdout);
         return 0;
     }
+    PlanApi api = built_in_api();
+    if (!options.library.empty()) {
+        fail_if(load_api(options.library, &api), 2);
+    }
     if (options.list) {
-        return list_variants();
+        return list_variants(api);
     }
     if (!options.isa.empty() && options.isa != MOE_DRIVER_ISA) {
         throw Failure{2, "this driver is for path " MOE_DRIVER_ISA ", not " + options.isa};
@@ -210,7 +244,8 @@ int run(int argc, char **argv) {
     if (options.threads == 0) {
         options.threads = default_threads();
     }
-    const std::string variant = options.variant.empty() ? default_variant() : options.variant;
+    const std::string variant =
+        options.variant.empty() && api.own ? default_variant() : options.variant;
 
     const Layer layer(options);
     if (!options.dump_inputs.empty()) {
@@ -235,12 +270,17 @@ int run(int argc, char **argv) {
     if (!options.benchmark) {
         baseline = run_baseline(layer, expected.data(), options);
     }
-    PlanHandle plan(layer, variant, options);
-    start_instrumentation();
+    PlanHandle plan(api, layer, variant, options);
+    if (!options.uncounted_warmup) {
+        start_instrumentation();
+    }
     warm_up(plan, layer, y.data(), options);
-    fail_if(region.begin(plan.get()), 1);
+    if (options.uncounted_warmup) {
+        start_instrumentation();
+    }
+    fail_if(region.begin(plan.known()), 1);
     const Timing timing = time_forwards(plan, layer, y.data(), options);
-    fail_if(region.end(plan.get()), 1);
+    fail_if(region.end(plan.known()), 1);
 
     Difference difference;
     if (!options.benchmark) {

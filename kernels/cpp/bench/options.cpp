@@ -16,6 +16,7 @@ const char *const kUsage =
     "  iterations           timed forwards (default 1000)\n"
     "  --benchmark          skip the scalar baseline and the check against it\n"
     "  --variant NAME       kernel to run (default: the last stage that runs here)\n"
+    "  --library FILE       take the kernel from a shared library with the plan API of moe_prof.h\n"
     "  --isa NAME           instruction-set path (default: the best; also MOE_PROF_ISA)\n"
     "  --threads T          threads (default: OMP_NUM_THREADS, else the usable CPUs)\n"
     "  --pin                bind thread i to the i-th allowed CPU\n"
@@ -28,6 +29,7 @@ const char *const kUsage =
     "  --no-residual        the output does not start from the input\n"
     "  --distinct-experts M experts e and e mod M share the memory of their matrices\n"
     "  --warmup W           forwards before the timed ones (default 1)\n"
+    "  --uncounted-warmup   under callgrind: warm up without filling the simulated caches\n"
     "  --min-time SECONDS   repeat the iterations until at least so long (default 0)\n"
     "  --json               print one JSON line\n"
     "  --roi-fifo CTL,ACK   switch perf's counters on around the timed loop only\n"
@@ -132,7 +134,7 @@ bool set_flag(const char *name, Options *options) {
                  {"--pin", &options->pin},             {"--list", &options->list},
                  {"--help", &options->help},           {"-h", &options->help},
         {"--no-shared", &options->no_shared}, {"--no-residual", &options->no_residual},
-        {"--raw-gates", &options->raw_gates}};
+        {"--raw-gates", &options->raw_gates}, {"--uncounted-warmup", &options->uncounted_warmup}};
     for (const auto &flag : flags) {
         if (std::strcmp(name, flag.name) == 0) {
             *flag.target = true;
@@ -148,6 +150,9 @@ bool set_value(const std::string &name, const char *text, Options *options, std:
     bool good = true;
     if (name == "--variant") {
         options->variant = text;
+    } else if (name == "--library") {
+        options->library = text;
+        good = *text != '\0';
     } else if (name == "--isa") {
         options->isa = text;
     } else if (name == "--dump-inputs") {

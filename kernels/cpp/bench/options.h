@@ -27,10 +27,12 @@ struct Options {
     int32_t threads = 0; // 0: as many as CPUs allowed
     std::string variant; // empty: the path's last stage
     std::string isa;     // empty: any
+    std::string library; // empty: the driver's own variants
     std::string control_fifo;
     std::string ack_fifo;
     std::string dump_inputs;
     bool benchmark = false;
+    bool uncounted_warmup = false;
     bool json = false;
     bool pin = false;
     bool list = false;

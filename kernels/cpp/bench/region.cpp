@@ -37,6 +37,10 @@ std::string failed(const std::string &what) {
 
 void toggle_collection([[maybe_unused]] moe_plan *plan) {
 #ifdef MOE_HAVE_CALLGRIND_H
+    if (plan == nullptr) {
+        CALLGRIND_TOGGLE_COLLECT;
+        return;
+    }
     moe::on_each_thread(plan, [] { CALLGRIND_TOGGLE_COLLECT; });
 #endif
 }

@@ -18,7 +18,8 @@ public:
     Region &operator=(const Region &) = delete;
 
     // Each returns an empty string, or one line that says what failed. The plan's own threads are
-    // told, since callgrind switches each thread's counting on and off by itself.
+    // told, since callgrind switches each thread's counting on and off by itself; nullptr for a plan
+    // whose threads are not known: then this thread alone.
     std::string connect();
     std::string begin(moe_plan *plan); // counting starts
     std::string end(moe_plan *plan);   // counting stops

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "../large_pages.h"
+#include "../same_memory.h"
 
 namespace moe {
 namespace packed {
@@ -16,26 +18,35 @@ constexpr std::size_t kMaxChannels = 64; // of a panel
 std::size_t divide_up(std::size_t n, std::size_t step) { return (n + step - 1) / step; }
 
 // By expert, the first one whose three matrices are equal to its own. Experts of a trained or seeded
-// layer differ in their first bytes; those that share memory because the layer would not fit are
-// compared to the end.
+// layer differ in their first bytes; those that share memory because the layer would not fit need
+// not be read: there can be ten gigabytes of them.
 std::vector<int32_t> first_of_equals(const moe_weights &w) {
     const std::size_t matrix = static_cast<std::size_t>(w.d_model) * static_cast<std::size_t>(w.d_ff);
     const std::size_t head = std::min<std::size_t>(matrix, 64);
     const int32_t stored = w.num_experts + w.has_shared;
+    std::unique_ptr<SharedMappings> mappings; // asked for only where two may be equal
     const auto same = [&](std::size_t a, std::size_t b, std::size_t size) {
         for (const int8_t *values : {w.gate, w.up, w.down}) {
-            if (std::memcmp(values + a * matrix, values + b * matrix, size) != 0) {
+            const int8_t *left = values + a * matrix, *right = values + b * matrix;
+            const bool shared = mappings != nullptr && mappings->same(left, right, size);
+            if (!shared && std::memcmp(left, right, size) != 0) {
                 return false;
             }
         }
         return true;
+    };
+    const auto whole_same = [&](std::size_t a, std::size_t b) {
+        if (mappings == nullptr) {
+            mappings = std::make_unique<SharedMappings>();
+        }
+        return same(a, b, matrix);
     };
     std::vector<int32_t> owners, distinct;
     for (int32_t e = 0; e < stored; ++e) {
         const std::size_t expert = static_cast<std::size_t>(e);
         const auto found = std::find_if(distinct.begin(), distinct.end(), [&](int32_t other) {
             const std::size_t first = static_cast<std::size_t>(other);
-            return same(first, expert, head) && same(first, expert, matrix);
+            return same(first, expert, head) && whole_same(first, expert);
         });
         owners.push_back(found == distinct.end() ? e : *found);
         if (found == distinct.end()) {
