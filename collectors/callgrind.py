@@ -164,10 +164,7 @@ def check_run(result: ToolRun) -> None:
     """
     program = _program(result.argv)
     if result.returncode and _ILLEGAL.search(result.stderr):
-        raise UnavailableError(
-            f"callgrind: {program} needs instructions that valgrind does not know; "
-            "simulate another path with --isa avx2 or --isa portable"
-        )
+        raise UnavailableError(_unknown_instructions(result.argv))
     last = _last_line(result)
     if match := _FATAL_SIGNAL.search(result.stderr):
         raise WorkloadError(f"{program} was ended by {match[1]} under callgrind; run it alone")
@@ -175,6 +172,20 @@ def check_run(result: ToolRun) -> None:
         raise WorkloadError(f"{program} ended with {result.returncode} under callgrind: {last}")
     if "profile" not in result.outputs:
         raise ToolError(f"callgrind wrote no profile of {program}: {last}")
+
+
+def _unknown_instructions(command: Sequence[str]) -> str:
+    """What needs them and what would do; a driver's path is chosen, a library is compiled again."""
+    words = list(command)
+    if "--library" not in words:
+        return (
+            f"callgrind: {_program(command)} needs instructions that valgrind does not know; "
+            "simulate another path with --isa avx2 or --isa portable"
+        )
+    return (
+        f"callgrind: {words[words.index('--library') + 1]} needs instructions that valgrind does "
+        "not know; compile it for less, as with -march=x86-64-v3, to have it simulated"
+    )
 
 
 def load_profile(result: ToolRun) -> CallgrindProfile:

@@ -28,7 +28,7 @@ from moe_prof.errors import (
     UsageError,
     WorkloadError,
 )
-from moe_prof.kernels.driver import layer_argv
+from moe_prof.kernels.driver import Driver, layer_argv
 from moe_prof.scenario import Scenario
 
 WARMUP_FORWARDS = 1
@@ -106,15 +106,19 @@ class SimulatedCounts:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The native driver and what it shall run: ``moe_bench``'s command line."""
+    """The native driver and what it shall run: ``moe_bench``'s command line.
 
-    driver: Path
+    Attributes:
+        is_cold: the simulated caches are empty before the forward that counts; else one forward
+            fills them.
+    """
+
+    driver: Driver
     scenario: Scenario
-    variant: str
-    isa: str
     iterations: int
     tokens: int
     seed: int = 0
+    is_cold: bool = False
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -122,10 +126,10 @@ class Workload:
         _, d, h, e, k = self.scenario.shape
         sizes = (self.tokens, d, h, e, k, self.iterations)
         return (
-            str(self.driver), *(str(size) for size in sizes), *layer_argv(self.scenario),
-            "--benchmark", "--json",
-            "--variant", self.variant, "--threads", "1", "--seed", str(self.seed),
-            "--warmup", str(WARMUP_FORWARDS),
+            str(self.driver.program), *(str(size) for size in sizes),
+            *layer_argv(self.scenario), "--benchmark", "--json",
+            *self.driver.kernel_argv, "--threads", "1", "--seed", str(self.seed),
+            "--warmup", str(WARMUP_FORWARDS), *(["--uncounted-warmup"] if self.is_cold else []),
         )  # fmt: skip
 
     @property
@@ -135,10 +139,9 @@ class Workload:
 
 
 def collect_simulated(
-    driver: Path,
+    driver: Driver,
     scenario: Scenario,
     variant: str,
-    isa: str,
     *,
     caches: CacheSizes,
     target: Target,
@@ -148,13 +151,14 @@ def collect_simulated(
     tokens_simulated: int | None = None,
     isa_features: Iterable[str] = (),
     seed: int = 0,
+    is_cold: bool = False,
     with_loops: bool = True,
 ) -> SimulatedCounts:
     """Simulate a variant's forward and analyse its hot loops.
 
     Args:
-        driver: ``moe_bench-<isa>``.
-        variant / isa: what shall run, and what the driver must say that it ran.
+        driver: what shall run, and, of a built-in variant, what it must say that it ran.
+        variant: its name in the result.
         caches: ``last`` stands for L2 or L3; call twice for both.
         target: the core whose scheduling model llvm-mca shall use.
         iterations: forwards inside the region of interest.
@@ -162,6 +166,8 @@ def collect_simulated(
             to them; counts are scaled up, and the source says so.
         isa_features: CPU features that the path needs; refused when valgrind lacks one.
         seed: of weights and tokens, which decide the routing.
+        is_cold: leave out simulating the warm-up, where one forward reads so much that its start
+            is forgotten.
         with_loops: also find the hot loops and their bounds.
 
     Raises:
@@ -169,13 +175,13 @@ def collect_simulated(
     """
     tokens = scenario.num_tokens if tokens_simulated is None else tokens_simulated
     _check_size(scenario, iterations, tokens)
-    workload = Workload(driver, scenario, variant, isa, iterations, tokens, seed)
+    workload = Workload(driver, scenario, iterations, tokens, seed, is_cold)
     simulated = simulated_caches(caches)
     tool, result, profile = _profile(
         workload, simulated, isa_features=isa_features, folder=folder, timeout_s=timeout_s
     )
     found = SimulatedCounts(
-        scenario=scenario, variant=variant, isa=isa, counts=None, scale=workload.scale,
+        scenario=scenario, variant=variant, isa=driver.isa, counts=None, scale=workload.scale,
         source=_source(workload, simulated, tool), caches=simulated, loops=(), demand=None,
         tools=(tool,), notes=simulated.notes, run=result,
     )  # fmt: skip
@@ -206,7 +212,7 @@ def _profile(
     tool = callgrind.availability()
     result: ToolRun | None = None
     try:
-        callgrind.check_isa(workload.isa, isa_features)
+        callgrind.check_isa(workload.driver.isa, isa_features)
         result = callgrind.run(workload.argv, caches=caches, folder=folder, timeout_s=timeout_s)
         check_answer(result.stdout, workload)
         return tool, result, callgrind.load_profile(result)
@@ -224,17 +230,17 @@ def check_answer(stdout: str, workload: Workload) -> None:
         answer: Any = json.loads(stdout)
     except json.JSONDecodeError:
         answer = None
+    driver = workload.driver
     if not isinstance(answer, dict):
-        raise ToolError(f"{workload.driver} does not say what it ran; rebuild the kernels")
-    wanted = {
-        "variant": workload.variant, "isa": workload.isa, "threads": 1,
-        "iterations": workload.iterations,
-    }  # fmt: skip
+        raise ToolError(f"{driver.program} does not say what it ran; rebuild the kernels")
+    wanted: dict[str, object] = {"threads": 1, "iterations": workload.iterations}
+    if driver.library is None:
+        wanted |= {"variant": driver.variant, "isa": driver.isa}
     for key, value in wanted.items():
         if answer.get(key) != value:
             raise ToolError(
-                f"{workload.driver} ran {key} {answer.get(key)} instead of {value} under "
-                f"valgrind {answer.get('note') or ''}".rstrip()
+                f"{driver.library or driver.program} ran {key} {answer.get(key)} instead of "
+                f"{value} under valgrind {answer.get('note') or ''}".rstrip()
             )
 
 
@@ -252,6 +258,8 @@ def _source(workload: Workload, caches: SimulatedCaches, tool: Availability) -> 
             f"simulated {workload.tokens} of {workload.scenario.num_tokens} tokens, "
             f"scaled by {workload.scale:g}"
         )
+    if workload.is_cold:
+        parts.append("caches empty at first")
     if workload.scenario.distinct_experts:
         parts.append(
             f"{workload.scenario.num_experts} experts share the weights of "

@@ -14,20 +14,42 @@ from typing import Any
 from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import Kind
-from moe_prof.kernels.selection import choose_isa, forced_isa, variant
+from moe_prof.kernels.selection import (
+    choose_isa,
+    forced_isa,
+    is_library_path,
+    library_parts,
+    variant,
+)
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.presets import PLAIN
 from moe_prof.progress import SILENT, Progress
 from moe_prof.scenario import Scenario
 
+BASELINE = "portable"
+"""The path that every build has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The program that runs a variant on one instruction-set path."""
+    """The program that runs a variant on one instruction-set path.
+
+    Attributes:
+        variant: of the program, or of the library; "" for the library's first.
+        isa: "" for a library, whose code chooses for itself.
+        library: a user's, that the program loads; None for a built-in variant.
+    """
 
     program: Path
     variant: str
     isa: str
+    library: Path | None = None
+
+    @property
+    def kernel_argv(self) -> list[str]:
+        """The options that say which kernel shall run."""
+        words = [] if self.library is None else ["--library", str(self.library)]
+        return [*words, *(["--variant", self.variant] if self.variant else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +82,25 @@ class DriverResult:
         return self.total_s / self.iterations
 
 
+def runs(name: str) -> bool:
+    """Whether the driver can run a variant: a built-in C++ one, or a user's library."""
+    if is_library_path(name):
+        return True
+    return name in BY_NAME and BY_NAME[name].language == "c++"
+
+
 def find_driver(
     name: str, *, isa: str | None = None, build: Kind = "release", progress: Progress = SILENT
 ) -> Driver:
-    """The driver for a built-in C++ variant, built if needed.
+    """The driver for a built-in C++ variant or a user's library, built if needed.
 
     Raises:
         UsageError: the variant is unknown, or has no such path here.
-        UnavailableError: the variant is no part of the driver (numba, a user's library).
+        UnavailableError: the driver cannot run the variant (numba), or not in that build.
         BuildError: the kernels cannot be compiled.
     """
+    if is_library_path(name):
+        return _library_driver(name, build, progress)
     spec = BY_NAME.get(variant(name).name)
     if spec is None or spec.language != "c++":
         raise UnavailableError(
@@ -81,6 +112,14 @@ def find_driver(
     built = kernel_build.build(build, progress)
     path = choose_isa(spec, isa, built)
     return Driver(built.driver(path), name, path)
+
+
+def _library_driver(name: str, build: Kind, progress: Progress) -> Driver:
+    """The baseline's driver: a library's code has flags of its own."""
+    if build == "gprof":
+        raise UnavailableError(f"{name}: gprof sees no functions of shared libraries")
+    library, inner = library_parts(name)
+    return Driver(kernel_build.build(build, progress).driver(BASELINE), inner, "", library)
 
 
 def driver_argv(
@@ -111,7 +150,7 @@ def driver_argv(
     argv = [str(driver.program), *(str(size) for size in scenario.shape), str(iterations)]
     argv += layer_argv(scenario)
     argv += [] if checked else ["--benchmark"]
-    argv += ["--json", "--variant", driver.variant, "--threads", str(threads)]
+    argv += ["--json", *driver.kernel_argv, "--threads", str(threads)]
     argv += ["--seed", str(seed), "--warmup", str(warmup)]
     if min_time_s > 0:
         argv += ["--min-time", repr(min_time_s)]

@@ -88,6 +88,17 @@ def is_library_path(name: str) -> bool:
     return "/" in name or name.endswith(".so") or path != name
 
 
+def library_parts(name: str) -> tuple[Path, str]:
+    """The library of a variant's name, absolute, and its variant inside, "" for the first one."""
+    path, _, inner = name.partition(".so:")
+    return Path(f"{path}.so" if inner else name).absolute(), inner
+
+
+def folder_name(name: str) -> str:
+    """A variant's name as that of one folder: a library's path has slashes."""
+    return name.replace("/", "_").lstrip("._") or "variant"
+
+
 def forced_isa(spec: VariantSpec, isa: str | None) -> str | None:
     """The path asked for, by argument or by MOE_PROF_ISA; None leaves the choice open.
 
@@ -204,8 +215,8 @@ class UserVariant:
         if isa is not None:
             raise UsageError(f"{self.name}: --isa chooses among built-in paths, not in a library")
         del build  # the library is as it is
-        path, _, inner = self.name.partition(".so:")
-        library = NativeLibrary(Path(f"{path}.so" if inner else self.name).absolute())
+        path, inner = library_parts(self.name)
+        library = NativeLibrary(path)
         support = find("release", progress).support
         backend = NativeBackend(
             library, support, inner or None, guarded_weights(w),

@@ -27,6 +27,12 @@ class Deadline:
             made.end_s = min(self.end_s, time.monotonic() + share * self._max_time_s)
         return made
 
+    def share_s(self, share: float) -> float | None:
+        """A share of the whole limit, no more than what is left; None without a limit."""
+        if self.end_s is None or self._max_time_s is None:
+            return None
+        return max(0.1, min(share * self._max_time_s, self.end_s - time.monotonic()))
+
     @property
     def passed(self) -> bool:
         """Whether no further step may begin."""

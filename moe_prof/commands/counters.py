@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -20,12 +20,15 @@ from moe_prof.commands.workload import Workload, isa_for, open_session, workload
 from moe_prof.deadline import Deadline
 from moe_prof.errors import UnavailableError, WorkloadError
 from moe_prof.kernels import build as kernel_build
+from moe_prof.kernels import driver
 from moe_prof.kernels.features import read_cpu
 from moe_prof.kernels.selection import forced_isa
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
+from moe_prof.measure.checked import CHECK_SHARE, refused_libraries
 from moe_prof.measure.expected import layer_macs
+from moe_prof.measure.results import WORKLOAD_FAILURES
 from moe_prof.progress import Progress
 from moe_prof.render.tables import LEGEND, counters_table
 from moe_prof.rows import Row
@@ -73,6 +76,7 @@ class CountersCommand:
         with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = _Run(work, machine, session, progress, counters, deadline)
             run.build()
+            run.check()
             if not counters.has_hardware:
                 run.simulated()  # first: perf's software events are the lesser part then
             run.perf()
@@ -89,11 +93,23 @@ class _Run:
     counters: Counters
     deadline: Deadline
     failures: tuple[str, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)
 
     def build(self) -> None:
         """The driver that all tools run; raises BuildError before one of them is started."""
         if self._native():
             kernel_build.build("release", self.progress)
+
+    def check(self) -> None:
+        """Users' libraries: one that is wrong, crashes or hangs is not counted, and told."""
+        found = refused_libraries(
+            self.work.variants, self.work.scenario, threads=self.work.threads, seed=self.work.seed,
+            max_time_s=self.deadline.share_s(CHECK_SHARE), progress=self.progress,
+        )  # fmt: skip
+        for name, timing in found.items():
+            self.refused[name] = timing.reason
+            if timing.status in WORKLOAD_FAILURES:
+                self.failures += (f"variant {name}: {timing.reason}",)
 
     def perf(self) -> None:
         """One run under perf stat a variant."""
@@ -107,7 +123,7 @@ class _Run:
         if self.counters.has_hardware:
             for name in self.work.variants:
                 if name not in native:
-                    why = counted.why_not_counted(name)
+                    why = self.refused.get(name) or counted.why_not_counted(name)
                     self.session.add(counted.missing_counts(label, name, why))
         for name in native:
             self.progress.step(f"{name}: perf stat")
@@ -129,7 +145,7 @@ class _Run:
         jobs = [
             simulation.Job(name, isa)
             for name in self._native()
-            if (isa := self._forced(name) or simulation.simulable_isa(name, cpu))
+            if (isa := self._forced(name) or simulation.simulable_isa(name, cpu)) is not None
         ]
         self.progress.step("simulating (callgrind)", slow=True)
         done, failed = simulation.simulate(
@@ -149,7 +165,9 @@ class _Run:
                     self.work.scenario.label,
                     name,
                     done.get(name),
-                    failed.get(name) or simulation.why_not_simulable(name),
+                    self.refused.get(name)
+                    or failed.get(name)
+                    or simulation.why_not_simulable(name),
                     macs=layer_macs(self.work.scenario),
                 )
             )
@@ -190,10 +208,11 @@ class _Run:
         return lines
 
     def _native(self) -> list[str]:
-        return [n for n in self.work.variants if n in BY_NAME and BY_NAME[n].language == "c++"]
+        return [n for n in self.work.variants if driver.runs(n) and n not in self.refused]
 
     def _forced(self, name: str) -> str | None:
-        return forced_isa(BY_NAME[name], isa_for(name, self.work.isa))
+        spec = BY_NAME.get(name)
+        return None if spec is None else forced_isa(spec, isa_for(name, self.work.isa))
 
 
 def _nothing(counters: Counters, rows: Sequence[Row]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -20,8 +21,12 @@ from moe_prof.hotspots import summary
 from moe_prof.hotspots.annotate import instruction_texts
 from moe_prof.hotspots.collect import COLLECTORS, Setting, Target
 from moe_prof.hotspots.kept import keep_profile
+from moe_prof.kernels import driver
+from moe_prof.kernels.selection import folder_name
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
+from moe_prof.measure.checked import CHECK_SHARE, refused_libraries
+from moe_prof.measure.results import WORKLOAD_FAILURES, VariantTiming
 from moe_prof.progress import Progress
 from moe_prof.render import hotspots_report
 from moe_prof.rows import unavailable
@@ -53,7 +58,14 @@ class ProfileRun:
 
     def all(self) -> None:
         """One profile a variant; one that fails does not cost the others."""
+        refused = refused_libraries(
+            self.work.variants, self.work.scenario, threads=self.work.threads, seed=self.work.seed,
+            max_time_s=self.deadline.share_s(CHECK_SHARE), progress=self.progress,
+        )  # fmt: skip
         for name in self.work.variants:
+            if name in refused:
+                self._refuse(refused[name])
+                continue
             try:
                 profile = self._best_profile(name)
             except WorkloadError as error:
@@ -91,9 +103,8 @@ class ProfileRun:
             try:
                 return self._profile(name)
             except UnavailableError as error:
-                spec = BY_NAME.get(name)
                 last = len(self.tools) == 1 or bool(self.profiles) or self.deadline.passed
-                if last or spec is None or spec.language != "c++":
+                if last or not driver.runs(name):
                     raise
                 self.why = "; ".join(part for part in (self.why, f"{self.tool}: {error}") if part)
                 self.tools = self.tools[1:]
@@ -108,7 +119,7 @@ class ProfileRun:
             self.work.scenario, name, isa_for(name, self.work.isa), threads, self.work.seed
         )
         setting = Setting(
-            folder=self.session.raw / self.tool / name,
+            folder=self._place(name),
             timeout_s=self.deadline.left_s(TIMEOUT_S),
             machine=self.machine,
             progress=self.progress,
@@ -117,6 +128,12 @@ class ProfileRun:
             rounds=self.args.repeat or 1,
         )
         return self.collectors[self.tool](target, setting)
+
+    def _refuse(self, timing: VariantTiming) -> None:
+        """A library that is wrong, crashed or hung, or that time did not suffice to check."""
+        self._missing(timing.variant, timing.reason)
+        if timing.status in WORKLOAD_FAILURES:
+            self.failures.append(f"variant {timing.variant}: {timing.reason}")
 
     def _keep(self, name: str, profile: Profile) -> None:
         self.profiles[name] = profile
@@ -158,6 +175,9 @@ class ProfileRun:
             parts.append(Text(f"Exported: {line}"))
         return parts
 
+    def _place(self, name: str) -> Path:
+        return self.session.raw / self.tool / folder_name(name)
+
     def _report(self, name: str, profile: Profile) -> hotspots_report.Report:
         report = hotspots_report.Report(
             scenario=self.work.scenario.label,
@@ -173,5 +193,5 @@ class ProfileRun:
             report,
             lines=summary.places(profile, instructions=False),
             instructions=instructions,
-            texts=instruction_texts(instructions, self.session.raw / self.tool / name),
+            texts=instruction_texts(instructions, self._place(name)),
         )

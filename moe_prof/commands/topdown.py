@@ -22,6 +22,7 @@ from moe_prof.commands.workload import Workload, isa_for, open_session, workload
 from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError, MoeProfError, WorkloadError
 from moe_prof.kernels import build as kernel_build
+from moe_prof.kernels import driver
 from moe_prof.kernels.features import CpuFeatures, read_cpu
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
@@ -286,11 +287,7 @@ class _Run:
         return counted.missing_nodes(self.work.scenario.label, job.variant, why)
 
     def _native_jobs(self) -> list[Job]:
-        return [
-            job
-            for job in self._trusted()
-            if job.isa is not None and BY_NAME[job.variant].language == "c++"
-        ]
+        return [job for job in self._trusted() if driver.runs(job.variant)]
 
     def _simulate(self) -> None:
         other = self._time_stand_ins()

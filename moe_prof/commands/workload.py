@@ -130,8 +130,7 @@ def why_not(name: str, isa: str | None) -> str:
         UsageError: the variant or the path is unknown.
     """
     if selection.is_library_path(name):
-        library, _, inner = name.partition(".so:")
-        return _why_no_library(name, Path(f"{library}.so" if inner else name))
+        return _why_no_library(name, selection.library_parts(name)[0])
     if name not in BY_NAME:
         raise UsageError(f"unknown variant {name!r}; known variants: {', '.join(BY_NAME)}")
     here = selection.isas(name)

@@ -114,17 +114,15 @@ def by_callgrind(target: Target, setting: Setting) -> Profile:
     if isa is None:
         raise UnavailableError(f"callgrind: {simulation.why_not_simulable(target.variant)}")
     callgrind.check_isa(isa, simulation.path_features(isa, cpu))
-    program = driver.find_driver(target.variant, isa=isa, progress=setting.progress)
+    program = driver.find_driver(target.variant, isa=isa or None, progress=setting.progress)
     tokens = simulation.tokens_to_simulate(target.scenario, target.variant)
     caches = simulated_caches(cache_sizes(setting.machine.caches, last_level=2))
     scenario = simulation.scenario_to_simulate(target.scenario, caches.sizes.last.size_bytes)
-    workload = SimulatedWorkload(
-        program.program, scenario, target.variant, program.isa, 1, tokens, target.seed
-    )
-    notes = [
-        "callgrind runs one thread: no waiting for others; instructions are counted, not time",
-        f"the {program.isa} path",
-    ]
+    is_cold = simulation.forgets_its_start(scenario, caches.sizes.last.size_bytes)
+    workload = SimulatedWorkload(program, scenario, 1, tokens, target.seed, is_cold)
+    notes = ["callgrind runs one thread: no waiting for others; instructions are counted, not time"]
+    if program.isa:
+        notes.append(f"the {program.isa} path")
     if tokens != target.scenario.num_tokens:
         notes.append(f"{tokens} of {target.scenario.num_tokens} tokens were simulated")
     if scenario.distinct_experts:

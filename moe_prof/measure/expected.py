@@ -58,9 +58,7 @@ def save_expected(
 
 
 @functools.lru_cache(maxsize=1)
-def _answer(
-    scenario: Scenario, seed: int, count: int, states: tuple[FileState, ...]
-) -> Answer:
+def _answer(scenario: Scenario, seed: int, count: int, states: tuple[FileState, ...]) -> Answer:
     """The oracle's; a run asks for the same one before times, phases and each path's."""
     del states  # part of the key alone
     rows = _spread(scenario.num_tokens, count)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from moe_prof.deadline import Deadline
 from moe_prof.errors import MoeProfError, WorkloadError
+from moe_prof.kernels.selection import folder_name
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.rows import Row
 from moe_prof.scenario import Scenario
@@ -44,7 +45,7 @@ class Counting:
             return counted.missing_counts(label, variant, self.deadline.reason)
         try:
             return counted.count(
-                self._target(variant, isa), self.counters, folder=self.folder / variant,
+                self._target(variant, isa), self.counters, folder=self._place(variant),
                 timeout_s=self.deadline.left_s(TIMEOUT_S),
             )  # fmt: skip
         except WorkloadError:
@@ -64,10 +65,14 @@ class Counting:
         if self.deadline.passed:
             return counted.missing_nodes(self.scenario.label, variant, self.deadline.reason)
         return counted.topdown(
-            self._target(variant, isa), self.counters, folder=self.folder / variant,
+            self._target(variant, isa), self.counters, folder=self._place(variant),
             timeout_s=self.deadline.left_s(TIMEOUT_S),
         )  # fmt: skip
 
+    def _place(self, variant: str) -> Path:
+        return self.folder / folder_name(variant)
+
     def _target(self, variant: str, isa: str | None) -> counted.Target:
-        threads = self.threads if BY_NAME[variant].threads else 1
+        spec = BY_NAME.get(variant)
+        threads = self.threads if spec is None or spec.threads else 1
         return counted.Target(self.scenario, variant, isa, threads, self.seed)

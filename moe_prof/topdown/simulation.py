@@ -40,19 +40,26 @@ SHARED_CACHES = 8
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One variant to simulate on one path."""
+    """One variant to simulate on one path; "" is that of a user's library."""
 
     variant: str
     isa: str
 
 
 def path_features(isa: str, cpu: CpuFeatures) -> tuple[str, ...]:
-    """CPU features that code of a path may use; for ``native`` all that the CPU has."""
+    """CPU features that code of a path may use; for ``native`` all that the CPU has.
+
+    What a library (path "") uses shows when it runs.
+    """
+    if not isa:
+        return ()
     return tuple(sorted(cpu.flags)) if isa == "native" else PATHS[isa].features
 
 
 def simulable_isa(variant: str, cpu: CpuFeatures) -> str | None:
-    """The best path of a C++ variant that valgrind can run; None when there is none."""
+    """The best path that valgrind can run, "" of a user's library; None when there is none."""
+    if selection.is_library_path(variant):
+        return ""
     spec = VARIANTS.get(variant)
     if spec is None or spec.language != "c++":
         return None
@@ -65,9 +72,7 @@ def simulable_isa(variant: str, cpu: CpuFeatures) -> str | None:
 def why_not_simulable(variant: str) -> str:
     """The reason why :func:`simulable_isa` has no path."""
     spec = VARIANTS.get(variant)
-    if spec is None:
-        return "a user's own library is not in the native driver that is simulated"
-    if spec.language == "numba":
+    if spec is not None and spec.language == "numba":
         return "code that numba compiles inside Python is not simulated; see the C++ variants"
     return f"every path of {variant} that runs here uses instructions that valgrind lacks"
 
@@ -98,6 +103,13 @@ def scenario_to_simulate(scenario: Scenario, last_cache_bytes: int) -> Scenario:
     if distinct >= (scenario.distinct_experts or e):
         return scenario
     return replace(scenario, distinct_experts=distinct)
+
+
+def forgets_its_start(scenario: Scenario, last_cache_bytes: int) -> bool:
+    """Whether one forward reads so many weights that it does not matter what caches held before."""
+    _, d, h, _, _ = scenario.shape
+    touched = scenario.experts_per_token * MATRICES * d * h
+    return scenario.num_tokens > 0 and touched >= SHARED_CACHES * last_cache_bytes
 
 
 def simulate(
@@ -133,7 +145,8 @@ def simulate(
         futures = {
             pool.submit(
                 _one, job, scenario, machine=machine, cpu=cpu, caches=caches, seed=seed,
-                timeout_s=timeout_s, end_s=end_s, folder=folder / job.variant,
+                timeout_s=timeout_s, end_s=end_s,
+                folder=folder / selection.folder_name(job.variant),
             ): job
             for job in jobs
         }  # fmt: skip
@@ -189,16 +202,16 @@ def _one(
         folder.mkdir(parents=True, exist_ok=True)
         core = machine.microarchitecture
         return collect_simulated(
-            driver.find_driver(job.variant, isa=job.isa).program,
+            driver.find_driver(job.variant, isa=job.isa or None),
             scenario,
             job.variant,
-            job.isa,
             caches=caches,
             target=Target(machine.architecture, core.compiler_name if core is not None else None),
             iterations=1,
             timeout_s=timeout_s,
             folder=folder,
             seed=seed,
+            is_cold=forgets_its_start(scenario, caches.last.size_bytes),
             tokens_simulated=tokens_to_simulate(scenario, job.variant),
             isa_features=path_features(job.isa, cpu),
         )

@@ -26,6 +26,7 @@ from moe_prof.collectors.simulate import (
 )
 from moe_prof.errors import BuildError, ToolError, UsageError
 from moe_prof.kernels.build import build
+from moe_prof.kernels.driver import Driver
 from moe_prof.machine import read
 from moe_prof.scenario import Scenario
 from tests.collectors.fixture_files import FIXTURES, recorded
@@ -34,7 +35,8 @@ LEVEL1 = CacheGeometry(32 << 10, 8, 64)
 CACHES = CacheSizes(LEVEL1, LEVEL1, CacheGeometry(1 << 20, 16, 64), "L2")
 SCENARIO = Scenario(8, 1000, 1, 1, 1)
 ANSWER = {"variant": "scalar", "isa": "portable", "threads": 1, "iterations": 3, "note": ""}
-WORKLOAD = Workload(Path("/b/moe_bench-portable"), SCENARIO, "scalar", "portable", 3, 8)
+DRIVER = Driver(Path("/b/moe_bench-portable"), "scalar", "portable")
+WORKLOAD = Workload(DRIVER, SCENARIO, 3, 8)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,7 @@ def simulated(driver: Path, folder: Path, variant: str = "dot", **changes) -> Si
         "caches": CACHES, "target": Target(architecture, "haswell"), "iterations": 2,
         "timeout_s": 60.0, "folder": folder, **changes,
     }  # fmt: skip
-    return collect_simulated(driver, SCENARIO, variant, "portable", **options)
+    return collect_simulated(Driver(driver, variant, "portable"), SCENARIO, variant, **options)
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +183,25 @@ def test_the_drivers_command_line():
     )  # fmt: skip
 
 
+def test_a_library_is_named_to_the_driver():
+    """Its first variant has no name; no forward is simulated before a large one."""
+    driver = Driver(Path("/b/moe_bench-portable"), "", "", Path("/mine.so"))
+    argv = replace(WORKLOAD, driver=driver, is_cold=True).argv
+    assert argv[8:] == (
+        "--json", "--library", "/mine.so", "--threads", "1", "--seed", "0", "--warmup", "1",
+        "--uncounted-warmup",
+    )  # fmt: skip
+
+
+def test_a_librarys_own_words_are_not_asked_for():
+    """It may name its variant and its path as it likes; its threads must be the one that counts."""
+    driver = Driver(Path("/b/moe_bench-portable"), "", "", Path("/mine.so"))
+    workload = replace(WORKLOAD, driver=driver)
+    check_answer(json.dumps({**ANSWER, "variant": "mine", "isa": "native"}), workload)
+    with pytest.raises(ToolError, match=r"/mine\.so ran threads 2 instead of 1"):
+        check_answer(json.dumps({**ANSWER, "threads": 2}), workload)
+
+
 def test_a_matching_answer_passes():
     """The driver ran what it was told to."""
     check_answer(json.dumps(ANSWER), WORKLOAD)
@@ -264,7 +285,7 @@ def test_the_native_driver_marks_its_region(tmp_path):
     macs = 4 * (8 * 256 + 3 * 3 * 256 * 128)
     found = [
         collect_simulated(
-            driver, scenario, "scalar", "portable", caches=CACHES, iterations=n,
+            Driver(driver, "scalar", "portable"), scenario, "scalar", caches=CACHES, iterations=n,
             target=Target(read().architecture, None), timeout_s=120.0, folder=tmp_path / str(n),
         )
         for n in (1, 2)

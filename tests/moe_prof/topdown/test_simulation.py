@@ -59,16 +59,15 @@ def test_the_best_path_that_valgrind_can_run(on_cpu, cpu, variant, path):
     assert simulation.simulable_isa(variant, on_cpu(cpu)) == path
 
 
-@pytest.mark.parametrize("variant", ["numba-parallel", "./mine.so"])
-def test_only_variants_of_the_driver_are_simulated(variant):
-    """Neither numba's nor a user's library."""
-    assert simulation.simulable_isa(variant, AVX2) is None
+def test_only_what_the_driver_runs_is_simulated():
+    """Not numba's variants; a user's library has no path to choose."""
+    assert simulation.simulable_isa("numba-parallel", AVX2) is None
+    assert simulation.simulable_isa("./mine.so", AVX2) == ""
 
 
 @pytest.mark.parametrize(
     ("variant", "words"),
     [
-        ("./mine.so", "user's own library"),
         ("numba-matricized", "numba compiles"),
         ("packed", "every path of packed"),
     ],
@@ -82,6 +81,7 @@ def test_a_paths_features():
     """What its compiler flags allow; everything for ``native``."""
     assert simulation.path_features("avx2", AVX512) == PATHS["avx2"].features
     assert simulation.path_features("native", AVX512) == tuple(sorted(AVX512.flags))
+    assert simulation.path_features("", AVX512) == ()  # a library's code is not known
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def run(monkeypatch, tmp_path):
     )
 
     def go(jobs, *, scenario=SCENARIO, caches=CACHES, end_s=None, effect=None):
-        def collected(program, scenario, variant, isa, **options):
-            calls.append({"variant": variant, "isa": isa, **options})
+        def collected(program, scenario, variant, **options):
+            calls.append({"variant": variant, "isa": program.isa, **options})
             if effect is not None:
                 effect()
-            return simulated(variant=variant, isa=isa)
+            return simulated(variant=variant, isa=program.isa)
 
         monkeypatch.setattr(simulation, "collect_simulated", collected)
         done, failed = simulation.simulate(
@@ -159,6 +159,19 @@ def test_each_job_has_its_own_folder(run, tmp_path):
     """Raw outputs do not overwrite each other."""
     _, _, calls = run([("scalar", "portable"), ("openmp", "avx2")])
     assert {call["folder"] for call in calls} == {tmp_path / "scalar", tmp_path / "openmp"}
+
+
+def test_folder_of_a_library_lies_in_the_session(run, tmp_path):
+    """Its name may be a path from the root, which would leave the session."""
+    _, _, calls = run([("/home/me/mine.so", "")])
+    assert calls[0]["folder"] == tmp_path / "home_me_mine.so"
+
+
+def test_large_forwards_need_no_simulated_warm_up(run):
+    """One that reads eight times the last cache leaves nothing in it for the next one."""
+    _, _, calls = run([("scalar", "portable")])
+    _, _, calls = run([("scalar", "portable")], scenario=parse("qwen3-30b-a3b"))
+    assert [call["is_cold"] for call in calls] == [False, True]
 
 
 def test_a_failure_costs_one_variant(run):
