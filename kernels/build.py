@@ -179,6 +179,19 @@ def build(
     return found
 
 
+def opened(folder: Path) -> Build:
+    """The build that another process made or found in the folder, whatever the sources are now.
+
+    Raises:
+        BuildError: it is not there any more, or damaged.
+    """
+    cache.use(folder)
+    found = _open(folder, SILENT)
+    if found is None:
+        raise BuildError(f"the build in {folder} vanished while it was in use; try again")
+    return found
+
+
 def _key(kind: Kind, compiler: Compiler, cross: Target | None) -> str:
     """Hash of everything that decides what a build contains."""
     digest = hashlib.sha256()

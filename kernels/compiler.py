@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -12,9 +13,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from moe_prof.errors import BuildError
+from moe_prof.errors import BuildError, NoCompilerError
 
 CANDIDATES = ("c++", "g++", "clang++")
+_TWINS = {"gcc": "g++", "clang": "clang++", "cc": "c++"}
+_C_COMPILER = re.compile(
+    r"(?P<before>(?:.*/)?(?:[\w.]+-)*)(?P<name>gcc|clang|cc)(?P<after>(?:-\d+(?:\.\d+)*)?)"
+)
 INSTALL_HINT = (
     "install one (Debian/Ubuntu: apt install g++) or the one from PyPI "
     "(pip install -e '.[compiler]'), or set CXX"
@@ -42,7 +47,8 @@ def find_compiler() -> Compiler:
     """The compiler of CXX, else the first of c++, g++, clang++ on PATH, else ziglang's.
 
     Raises:
-        BuildError: there is none, or it cannot even say its version.
+        NoCompilerError: there is none.
+        BuildError: it cannot even say its version.
     """
     wish = os.environ.get("CXX", "").strip()
     if wish:
@@ -53,24 +59,36 @@ def find_compiler() -> Compiler:
             return ask_version((found,))
     if find_spec("ziglang") is not None:
         return ask_version((sys.executable, "-m", "ziglang", "c++"))
-    raise BuildError(f"no C++ compiler found ({', '.join(CANDIDATES)}); {INSTALL_HINT}")
+    raise NoCompilerError(f"no C++ compiler found ({', '.join(CANDIDATES)}); {INSTALL_HINT}")
 
 
 def named_compiler(command: str, origin: str) -> Compiler:
     """The compiler that a command line calls, of one word or several.
 
+    A C compiler (gcc, clang-19) stands for the C++ compiler beside it, since it would not link.
+
     Args:
         origin: who named it, for the error.
 
     Raises:
-        BuildError: there is no such program, or it cannot even say its version.
+        NoCompilerError: there is no such program.
+        BuildError: it cannot even say its version.
     """
     try:
         argv = tuple(shlex.split(command))
     except ValueError as error:
         raise BuildError(f"{origin}: {error}; {INSTALL_HINT}") from error
     if not argv or shutil.which(argv[0]) is None:
-        raise BuildError(f"{origin}: no such program; {INSTALL_HINT}")
+        raise NoCompilerError(f"{origin}: no such program; {INSTALL_HINT}")
+    found = _C_COMPILER.fullmatch(argv[0])
+    if found is not None:
+        twin = f"{found['before']}{_TWINS[found['name']]}{found['after']}"
+        if shutil.which(twin) is None:
+            raise NoCompilerError(
+                f"{origin}: this is a C compiler, and its C++ compiler {twin} is not there; "
+                f"{INSTALL_HINT}"
+            )
+        argv = (twin, *argv[1:])
     return ask_version(argv)
 
 

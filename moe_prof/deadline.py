@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 RESERVE_SHARE, RESERVE_MOST_S = 0.1, 2.0
 """Of the limit: what starting up, ending tools and writing the session take."""
@@ -26,6 +28,16 @@ class Deadline:
         if self.end_s is not None and self._max_time_s is not None:
             made.end_s = min(self.end_s, time.monotonic() + share * self._max_time_s)
         return made
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """A time that does not count: compiling kernels is no measuring."""
+        start_s = time.monotonic()
+        try:
+            yield
+        finally:
+            if self.end_s is not None:
+                self.end_s += time.monotonic() - start_s
 
     def share_s(self, share: float) -> float | None:
         """A share of the whole limit, no more than what is left; None without a limit."""

@@ -25,6 +25,12 @@ class BuildError(MoeProfError):
     """The C++ kernels could not be built; the message carries the compiler's own words."""
 
 
+class NoCompilerError(BuildError):
+    """There is no C++ compiler of that name, or none at all (exit code 3)."""
+
+    exit_code = 3
+
+
 class ToolError(MoeProfError):
     """A profiler could not be started or failed by itself."""
 

@@ -16,10 +16,15 @@ from moe_prof.commands.emulated import add_target, is_foreign, refuse_program
 from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import add_workload, require_scenario, split_output
 from moe_prof.commands.program import run_program
-from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
+from moe_prof.commands.workload import (
+    Workload,
+    build_kernels,
+    isa_for,
+    open_session,
+    workload_from,
+)
 from moe_prof.deadline import Deadline
 from moe_prof.errors import UnavailableError, WorkloadError
-from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels import driver
 from moe_prof.kernels.features import read_cpu
 from moe_prof.kernels.selection import forced_isa
@@ -68,14 +73,14 @@ class CountersCommand:
         require_scenario(args)
         if is_foreign(args):
             return emulated_counters.run(args, progress)
-        deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()
         work = workload_from(args, machine)
+        build_kernels(work, progress)
+        deadline = Deadline(args.max_time_s)
         counters = counted.find_counters(machine)
         with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = _Run(work, machine, session, progress, counters, deadline)
-            run.build()
             run.check()
             if not counters.has_hardware:
                 run.simulated()  # first: perf's software events are the lesser part then
@@ -94,11 +99,6 @@ class _Run:
     deadline: Deadline
     failures: tuple[str, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
-
-    def build(self) -> None:
-        """The driver that all tools run; raises BuildError before one of them is started."""
-        if self._native():
-            kernel_build.build("release", self.progress)
 
     def check(self) -> None:
         """Users' libraries: one that is wrong, crashes or hangs is not counted, and told."""

@@ -12,7 +12,7 @@ from moe_prof.commands.emulated import BEST, add_target, is_foreign
 from moe_prof.commands.hotspots_run import ProfileRun
 from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import add_workload, positive_int, split_output
-from moe_prof.commands.workload import open_session, workload_from
+from moe_prof.commands.workload import build_kernels, open_session, workload_from
 from moe_prof.deadline import Deadline
 from moe_prof.errors import UnavailableError, UsageError
 from moe_prof.export import FORMATS
@@ -69,7 +69,6 @@ class HotspotsCommand:
         """Profile each variant; raises UnavailableError when no tool can be used."""
         if is_foreign(args):
             return emulated_hotspots.run(args, progress)
-        deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()
         if args.analysis and args.tool != vtune.NAME:
@@ -78,11 +77,26 @@ class HotspotsCommand:
             args.variant = best_variant()
         work = workload_from(args, machine)
         tools, why = ((args.tool,), "") if args.tool else usable_tools(machine)
+        if _takes_release_build(tools[0]):
+            build_kernels(work, progress)
+        deadline = Deadline(args.max_time_s)
         with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = ProfileRun(work, machine, session, progress, deadline, args, tools, why)
             run.all()
             result = with_layer(run.result(), work.scenario, session)
         return with_trouble(result, session.trouble)
+
+
+def _takes_release_build(tool: str) -> bool:
+    """Whether there is no reason to refuse the tool before anything is built for it.
+
+    gprof has a build of its own, made when it is its turn.
+    """
+    if tool == callgrind.NAME:
+        return callgrind.availability().usable
+    if tool == vtune.NAME:
+        return vtune.availability().usable
+    return tool != gprof.NAME
 
 
 def best_variant() -> str:

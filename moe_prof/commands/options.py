@@ -59,8 +59,9 @@ def add_run(parser: argparse.ArgumentParser, *, default_variants: str) -> None:
     add_measuring(
         parser,
         threads="threads of each variant (default: the CPUs that this process may use)",
-        max_time="bound the whole run, in seconds or as 90s, 5m, 1h; measures less to fit "
-        f"(default: about {DEFAULT_BUDGET_S:.0f} s of timing, other steps as long as they take)",
+        max_time="bound the whole run but for a first build of the kernels, in seconds or as 90s, "
+        f"5m, 1h; measures less to fit (default: about {DEFAULT_BUDGET_S:.0f} s of timing, "
+        "simulations end after two minutes)",
     )
     add_output(parser)
 

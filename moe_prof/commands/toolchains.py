@@ -49,7 +49,8 @@ def toolchains(args: argparse.Namespace) -> tuple[Toolchain, ...]:
     """Every compiler with every set of flags; none where the usual build is meant.
 
     Raises:
-        BuildError: a compiler is not there.
+        NoCompilerError: a compiler is not there.
+        BuildError: it does not even tell its version.
         UsageError: flags that no shell could split, or --vs beside them.
     """
     if not args.cc and not args.cflags:
@@ -62,7 +63,7 @@ def toolchains(args: argparse.Namespace) -> tuple[Toolchain, ...]:
         compiler = named_compiler(command, f"--cc {command}") if command else find_compiler()
         for flags in dict.fromkeys(args.cflags or [""]):
             words = _split(flags)
-            label = " ".join((command or shlex.join(compiler.argv), *words))
+            label = " ".join((_called(command, compiler), *words))
             found.append(Toolchain(replace(compiler, flags=words), label))
     return tuple(found)
 
@@ -117,6 +118,12 @@ def renamed(measurement: Measurement, jobs: dict[str, Job]) -> Measurement:
 
 def _is_compiled(name: str, baseline: str) -> bool:
     return name != baseline and name in BY_NAME and BY_NAME[name].language == "c++"
+
+
+def _called(command: str, compiler: Compiler) -> str:
+    """The compiler as it was named; by its own name where that is another one."""
+    said = shlex.split(command)
+    return command if said and said[0] == compiler.argv[0] else shlex.join(compiler.argv)
 
 
 def _split(flags: str) -> tuple[str, ...]:

@@ -18,7 +18,13 @@ from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.layer import with_layer
 from moe_prof.commands.options import add_weights, add_workload, require_scenario, split_output
 from moe_prof.commands.program import run_program
-from moe_prof.commands.workload import Workload, isa_for, open_session, workload_from
+from moe_prof.commands.workload import (
+    Workload,
+    build_kernels,
+    isa_for,
+    open_session,
+    workload_from,
+)
 from moe_prof.deadline import Deadline
 from moe_prof.errors import BuildError, MoeProfError, WorkloadError
 from moe_prof.kernels import build as kernel_build
@@ -74,10 +80,11 @@ class Topdown:
         if args.program:
             return run_program(self.name, args, progress)
         require_scenario(args)
-        deadline = Deadline(args.max_time_s)
         folder = split_output(args)
         machine = read_machine()
         work = workload_from(args, machine)
+        build_kernels(work, progress)
+        deadline = Deadline(args.max_time_s)
         with open_session(self.name, work, machine, argv=args.argv, folder=folder) as session:
             run = _Run(work, machine, session, progress, deadline, args.max_time_s, args.repeat)
             run.all()
@@ -211,7 +218,8 @@ class _Run:
         folder = self.session.raw / "phases"
         found: Sequence[PhaseTimes]
         try:
-            kernel_build.build("phases", self.progress)  # a first build is not measuring time
+            with self.deadline.stopped():
+                kernel_build.build("phases", self.progress)
             found = measure_phases(request, self.progress, folder=folder)
         except MoeProfError as error:  # the times measured before are worth a report
             self.notes.append(f"no phase timers: {error}")

@@ -13,13 +13,15 @@ from moe_prof import session as sessions
 from moe_prof import toolversions
 from moe_prof.commands.layer import fitted, with_checkpoint
 from moe_prof.errors import UsageError
-from moe_prof.kernels import selection
+from moe_prof.kernels import build as kernel_build
+from moe_prof.kernels import driver, selection
 from moe_prof.kernels.build import Kind
 from moe_prof.kernels.elf import foreign_reason
 from moe_prof.kernels.features import check_supported, read_cpu
 from moe_prof.kernels.table import BY_NAME
 from moe_prof.kernels.weights import MAX_REDUCTION
 from moe_prof.machine import Machine
+from moe_prof.progress import Progress
 from moe_prof.scenario import Scenario
 from moe_prof.session import Session
 
@@ -94,6 +96,16 @@ def open_session(
         argv=argv,
         folder=folder,
     )
+
+
+def build_kernels(work: Workload, progress: Progress) -> None:
+    """Compile what the run's variants need, before its time limit begins.
+
+    Raises:
+        BuildError: they cannot be compiled.
+    """
+    if any(driver.runs(name) for name in work.variants):
+        kernel_build.build("release", progress)
 
 
 def choose_variants(

@@ -110,6 +110,7 @@ class _Run:
         self._processes: set[int] = set()
         self._index = -1
         self._process_s = 0.0
+        self._build_folder: str | None = None
         self._notes: list[str] = []
         self._crowds: list[Crowd] = []
         self._variant, self._step = "", "start"
@@ -169,9 +170,8 @@ class _Run:
         """Compile here what the workers load: no deadline of theirs is meant for a compiler."""
         names = [name for name in self.records if not _is_python(name)]
         if self._request.plan_factory == DEFAULT_FACTORY and names:
-            build(self._kind, self._progress)
-        if not self._clock.hard:
-            self._clock = Clock(None)
+            self._build_folder = str(build(self._kind, self._progress).folder)
+        self._clock = Clock(self._request.max_time_s)  # a first build is not measuring time
 
     @property
     def _kind(self) -> Kind:
@@ -267,6 +267,7 @@ class _Run:
             jobs=tuple(record.worker_job(self._request.threads) for record in pending),
             build=self._kind,
             setup_limit_s=limit_s,
+            build_folder=self._build_folder,
         )
 
     def _next_event(self, child: Child) -> dict[str, Any] | None:

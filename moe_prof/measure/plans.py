@@ -10,13 +10,14 @@ import functools
 import importlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from moe_prof.errors import UsageError
-from moe_prof.kernels.build import Build, Kind
+from moe_prof.kernels.build import Build, Kind, opened
 from moe_prof.kernels.build import build as find_build
 from moe_prof.kernels.info import PhaseTimes, PlanInfo
 from moe_prof.kernels.selection import variant
@@ -54,12 +55,22 @@ class PlanFactory(Protocol):
 
 
 def kernel_plan(
-    name: str, w: Weights, *, threads: int, isa: str | None, max_tokens: int, build: Kind
+    name: str,
+    w: Weights,
+    *,
+    threads: int,
+    isa: str | None,
+    max_tokens: int,
+    build: Kind,
+    folder: Path | None = None,
 ) -> AbstractContextManager[MeasuredPlan]:
-    """A plan of the built-in variants, or of the library of which ``name`` is the path."""
-    return variant(name).prepare(
-        w, threads, isa=isa, max_tokens=max_tokens, build=build, find=_build_once
-    )
+    """A plan of the built-in variants, or of the library of which ``name`` is the path.
+
+    Args:
+        folder: of the build to take; None for that of the sources.
+    """
+    find = _build_once if folder is None else functools.partial(_opened_once, folder)
+    return variant(name).prepare(w, threads, isa=isa, max_tokens=max_tokens, build=build, find=find)
 
 
 @functools.cache
@@ -68,8 +79,15 @@ def _build_once(kind: Kind, progress: Progress) -> Build:
     return find_build(kind, progress)
 
 
-def load_factory(dotted: str) -> PlanFactory:
-    """The factory that ``module:function`` names.
+@functools.cache
+def _opened_once(folder: Path, kind: Kind, progress: Progress) -> Build:
+    """The parent's build, though the sources may have changed since."""
+    del kind, progress
+    return opened(folder)
+
+
+def load_factory(dotted: str, build_folder: str | None = None) -> PlanFactory:
+    """The factory that ``module:function`` names; that of kernels takes the build in the folder.
 
     Raises:
         UsageError: there is no such module or function.
@@ -83,4 +101,6 @@ def load_factory(dotted: str) -> PlanFactory:
         raise UsageError(
             f"plan factory {dotted!r} cannot be loaded: {error}; name it as module:function"
         ) from error
+    if found is kernel_plan and build_folder is not None:
+        return functools.partial(kernel_plan, folder=Path(build_folder))
     return found

@@ -79,6 +79,8 @@ class WorkerRequest:
         expected: .npz with the oracle's answer: ``rows`` (R,) and ``y`` (R, D) f64.
         jobs: variants in the order in which they are set up.
         build: of the kernels.
+        build_folder: where the parent found it, None where no kernel needs one; sources that change
+            meanwhile change nothing.
         setup_limit_s: no variant but the first is set up later than this, None without limit.
     """
 
@@ -94,6 +96,7 @@ class WorkerRequest:
     distinct_experts: int = 0
     checkpoint: Checkpoint | None = None
     setup_limit_s: float | None = None
+    build_folder: str | None = None
 
     def to_json(self) -> dict[str, object]:
         """As JSON types."""

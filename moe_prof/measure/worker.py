@@ -91,7 +91,7 @@ class Worker:
         self._padding: list[npt.NDArray[np.uint8]] = []
         self._generator = np.random.default_rng(os.getpid())
         self._closing = False
-        self._factory = load_factory(request.plan_factory)
+        self._factory = load_factory(request.plan_factory, request.build_folder)
         self._weights = layer_weights(request.scenario, request.seed)
         self._x = random_tokens(request.scenario, request.seed)
         with np.load(request.expected) as answer:
