@@ -48,7 +48,8 @@ def run_tool(
     if finished.timed_out:
         raise ToolError(
             f"{' '.join(argv[:2])} did not end within {timeout_s:.0f} s; "
-            f"its output so far is in {folder}; allow more time or choose a smaller scenario"
+            f"its output so far is in {folder}; allow more time by --max-time, or choose a smaller "
+            "scenario"
         )
     return ToolRun(
         argv=tuple(argv),

@@ -40,7 +40,7 @@ from moe_prof.rows import Row
 from moe_prof.session import Session
 from moe_prof.topdown import counted, simulation
 from moe_prof.topdown.counted import Counters
-from moe_prof.topdown.counting import TIMEOUT_S, Counting
+from moe_prof.topdown.counting import TIMEOUT_S, Counting, simulations_end_s
 from moe_prof.topdown.modelled import simulated_rows
 
 
@@ -155,7 +155,7 @@ class _Run:
             cpu=cpu,
             seed=self.work.seed,
             timeout_s=TIMEOUT_S,
-            end_s=self.deadline.end_s,
+            end_s=simulations_end_s(self.deadline),
             folder=self.session.raw / "callgrind",
             progress=self.progress,
         )

@@ -34,20 +34,27 @@ from moe_prof.kernels.table import BY_NAME
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
 from moe_prof.measure import ceilings as measured_ceilings
-from moe_prof.measure.expected import layer_macs
 from moe_prof.measure.jobs import job_of
 from moe_prof.measure.parent import measure, measure_phases
 from moe_prof.measure.pyperf_suite import write_suite
-from moe_prof.measure.results import WORKLOAD_FAILURES, Job, Measurement, PhaseTimes, Request
+from moe_prof.measure.results import (
+    DEFAULT_BUDGET_S,
+    DEFAULT_PROCESSES,
+    WORKLOAD_FAILURES,
+    Job,
+    Measurement,
+    PhaseTimes,
+    Request,
+)
 from moe_prof.progress import Progress
 from moe_prof.render import topdown_report
 from moe_prof.rows import Row
 from moe_prof.session import Session
 from moe_prof.topdown import counted, simulation, stand_ins
 from moe_prof.topdown.counted import Counters
-from moe_prof.topdown.counting import TIMEOUT_S, Counting
+from moe_prof.topdown.counting import TIMEOUT_S, Counting, simulations_end_s
 from moe_prof.topdown.machine_rows import floor_rows
-from moe_prof.topdown.modelled import Platform, Subject, model
+from moe_prof.topdown.modelled import Platform, model, platform_of, subject_of
 from moe_prof.topdown.stand_ins import StandIns
 from moe_prof.topdown.untimed import untimed_rows
 from moe_prof.topdown.verdicts import verdict_rows
@@ -56,6 +63,8 @@ TIMING_SHARE = 0.4
 PHASES_SHARE = 0.12
 CEILINGS_SHARE = 0.12
 STAND_INS_SHARE = 0.05
+STAND_INS_S = 6.0
+"""Of timing the paths that stand in: the model wants medians, no intervals."""
 EXIT_UNAVAILABLE = 3
 EXIT_WORKLOAD = 6
 
@@ -173,7 +182,13 @@ class _Run:
             self._note(*stand_ins.notes(self.stand_ins))
         return tuple(job_of(name, isa) for name, isa in wished.items())
 
-    def _request(self, jobs: Sequence[Job], share: float) -> Request:
+    def _request(
+        self,
+        jobs: Sequence[Job],
+        share: float,
+        budget_s: float = DEFAULT_BUDGET_S,
+        processes: int = DEFAULT_PROCESSES,
+    ) -> Request:
         return Request(
             scenario=self.work.scenario,
             jobs=tuple(jobs),
@@ -181,6 +196,8 @@ class _Run:
             seed=self.work.seed,
             repeat=self.repeat,
             max_time_s=None if self.max_time_s is None else self.max_time_s * share,
+            budget_s=budget_s,
+            processes=processes,
         )
 
     def _time(self) -> None:
@@ -311,7 +328,7 @@ class _Run:
             cpu=self.cpu,
             seed=self.work.seed,
             timeout_s=TIMEOUT_S,
-            end_s=self.deadline.end_s,
+            end_s=simulations_end_s(self.deadline),
             folder=self.session.raw / "callgrind",
             progress=self.progress,
         )
@@ -322,7 +339,7 @@ class _Run:
             name = job.variant
             stands_in = name in other.paths and name not in other.failed
             own = job_of(name, other.paths[name]) if stands_in else job
-            subject = self._subject(other.index if stands_in else index, own)
+            subject = subject_of(self.work.scenario, other.index if stands_in else index, own)
             modelled = model(
                 subject,
                 None if name in other.failed else self.simulated.get(name),
@@ -346,44 +363,21 @@ class _Run:
             self.work.scenario,
             usable_cpus=self.machine.usable_cpus(),
             time=lambda jobs: measure(
-                self._request(jobs, STAND_INS_SHARE), self.progress, folder=folder
+                self._request(jobs, STAND_INS_SHARE, STAND_INS_S, 1), self.progress, folder=folder
             ),
             phases=lambda jobs: measure_phases(
                 self._request(jobs, STAND_INS_SHARE), self.progress, folder=folder
             ),
         )
 
-    def _subject(self, index: RowIndex, job: Job) -> Subject:
-        time_s = index.value(job.variant, "time")
-        assert time_s is not None
-        return Subject(
-            scenario=self.work.scenario.label,
-            variant=job.variant,
-            isa=job.isa or "",
-            threads=int(index.value(job.variant, "threads") or 1),
-            time_s=time_s,
-            cpu_s=index.value(job.variant, "cpu_time"),
-            waiting=index.value(job.variant, "spin_fraction"),
-            busy_s=index.value(job.variant, "busy_time"),
-            macs=layer_macs(self.work.scenario),
-        )
-
     def _platform(self, variant: str, threads: int) -> Platform:
-        core = self.machine.core()
-        clock_hz = self.ceilings.clock_hz if self.ceilings is not None else None
-        reasons = []
-        if core is None:
-            reasons.append(f"the core is not known ({self.machine.processor.identification.basis})")
-        if clock_hz is None:
-            reasons.append("the core's clock could not be calibrated")
-        floor = self.floors.get(variant)
         ceilings = self.ceilings or Ceilings(())
-        return Platform(
-            core=core,
-            clock_hz=clock_hz,
+        floor = self.floors.get(variant)
+        return platform_of(
+            self.machine,
+            clock_hz=ceilings.clock_hz,
             bandwidth=ceilings.bandwidth_per_thread(self._team(threads)),
-            l3_misses=None if floor is None or floor.level == "memory" else 0.0,
-            reasons=tuple(reasons),
+            in_memory=floor is None or floor.level == "memory",
         )
 
     def _judge(self) -> None:

@@ -23,10 +23,10 @@ class OutOfTimeError(Exception):
 class Clock:
     """Time since the start against a budget, which is a limit (``hard``) or a wish."""
 
-    def __init__(self, max_time_s: float | None) -> None:
+    def __init__(self, max_time_s: float | None, wish_s: float = DEFAULT_BUDGET_S) -> None:
         self.start_s = time.monotonic()
         self.hard = max_time_s is not None
-        self.budget_s = DEFAULT_BUDGET_S
+        self.budget_s = wish_s
         if max_time_s is not None:
             self.budget_s = max_time_s - min(RESERVE_SHARE * max_time_s, RESERVE_MOST_S)
 

@@ -27,7 +27,6 @@ from moe_prof.measure.protocol import Mode, Rounds, WorkerRequest, error_of
 from moe_prof.measure.records import Record
 from moe_prof.measure.remarks import remarks
 from moe_prof.measure.results import (
-    DEFAULT_BUDGET_S,
     DEFAULT_FACTORY,
     MOST_PROCESSES,
     Measurement,
@@ -104,7 +103,7 @@ class _Run:
         self._mode: Mode = mode
         self._progress = progress
         self._scratch = scratch
-        self._clock = Clock(request.max_time_s)
+        self._clock = Clock(request.max_time_s, request.budget_s)
         self._macs = count_work(request.scenario).macs
         self._checked_tokens = 0
         self._processes: set[int] = set()
@@ -171,7 +170,9 @@ class _Run:
         names = [name for name in self.records if not _is_python(name)]
         if self._request.plan_factory == DEFAULT_FACTORY and names:
             self._build_folder = str(build(self._kind, self._progress).folder)
-        self._clock = Clock(self._request.max_time_s)  # a first build is not measuring time
+        self._clock = Clock(
+            self._request.max_time_s, self._request.budget_s
+        )  # builds: no measuring
 
     @property
     def _kind(self) -> Kind:
@@ -364,8 +365,8 @@ class _Run:
         final_check_s = sum(record.forward_s or 0.0 for record in active)
         budget_s = self._clock.left_s - final_check_s
         if not self._clock.hard:
-            # A wish for about 20 s gives way to intervals, as long as these take no longer.
-            budget_s = max(budget_s, min(schedule.interval_s(costs), DEFAULT_BUDGET_S))
+            # A wish gives way to intervals, as long as these take no longer.
+            budget_s = max(budget_s, min(schedule.interval_s(costs), self._request.budget_s))
         plan = schedule.plan(
             budget_s, costs, setup_s=setup_s + final_check_s,
             processes=left, at_least=0 if self._clock.hard else 1,

@@ -56,8 +56,8 @@ class Request:
         threads: threads of each variant, unless its job says otherwise.
         seed: of weights and tokens.
         repeat: rounds to measure, over all worker processes; None: as many as the time allows.
-        max_time_s: bound of the whole measurement, None: about ``DEFAULT_BUDGET_S``, exceeded
-            where a single round takes longer.
+        max_time_s: bound of the whole measurement, None: about ``budget_s``, exceeded where a
+            single round takes longer.
         processes: worker processes, each with its own memory layout.
         enough: asked after these processes whether the samples, by variant, say what they are for;
             as long as not, further processes follow while there is time, ``MOST_PROCESSES`` in all.
@@ -74,6 +74,7 @@ class Request:
     seed: int = 0
     repeat: int | None = None
     max_time_s: float | None = None
+    budget_s: float = DEFAULT_BUDGET_S
     processes: int = DEFAULT_PROCESSES
     enough: Callable[[Mapping[str, Samples]], bool] | None = None
     min_sample_s: float = MIN_SAMPLE_S

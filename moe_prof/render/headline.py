@@ -10,7 +10,7 @@ from rich.text import Text
 from moe_prof.analysis import crowding
 from moe_prof.analysis.fastest import Leaders, leaders, too_early_to_tell
 from moe_prof.analysis.query import RowIndex
-from moe_prof.kernels.table import BY_NAME
+from moe_prof.kernels import driver
 from moe_prof.units import digits_text, share_text, time_text
 
 BASELINE = "scalar"
@@ -87,7 +87,7 @@ def _fastest_native(index: RowIndex, variants: Sequence[str]) -> str:
 
     Code that numba compiles can be neither counted by perf's driver nor simulated.
     """
-    native = [n for n in variants if n in BY_NAME and BY_NAME[n].language == "c++"]
+    native = [name for name in variants if driver.runs(name)]
     found = leaders(index, native)
     cause = index.text(found.names[0], "verdict") if found is not None else ""
     if found is None or cause in ("", "unknown"):

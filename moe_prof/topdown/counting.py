@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,13 @@ from moe_prof.topdown.counted import Counters
 
 TIMEOUT_S = 240.0
 """Of one run of a tool, where no time limit is nearer."""
+SIMULATIONS_S = 120.0
+"""Of all simulations of a run together that has no time limit: nobody waits longer unasked."""
+
+
+def simulations_end_s(deadline: Deadline) -> float:
+    """When they must have ended, by ``time.monotonic``."""
+    return time.monotonic() + SIMULATIONS_S if deadline.end_s is None else deadline.end_s
 
 
 @dataclass(frozen=True, slots=True)

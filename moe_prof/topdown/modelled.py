@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from moe_prof.analysis.query import RowIndex
 from moe_prof.collectors import callgrind
 from moe_prof.collectors.simulate import SimulatedCounts
+from moe_prof.machine import Machine
+from moe_prof.measure.expected import layer_macs
+from moe_prof.measure.results import Job
 from moe_prof.model.interval import (
     NODES,
     Bandwidth,
@@ -18,6 +22,7 @@ from moe_prof.model.interval import (
     breakdown,
 )
 from moe_prof.rows import Row, unavailable
+from moe_prof.scenario import Scenario
 
 COLLECTOR = "model"
 
@@ -73,6 +78,47 @@ class Platform:
     bandwidth: Bandwidth
     l3_misses: float | None
     reasons: tuple[str, ...] = ()
+
+
+def subject_of(scenario: Scenario, index: RowIndex, job: Job) -> Subject:
+    """What is modelled, from the rows of its measurement, which has a time."""
+    time_s = index.value(job.variant, "time")
+    assert time_s is not None
+    return Subject(
+        scenario=scenario.label,
+        variant=job.variant,
+        isa=job.isa or "",
+        threads=int(index.value(job.variant, "threads") or 1),
+        time_s=time_s,
+        cpu_s=index.value(job.variant, "cpu_time"),
+        waiting=index.value(job.variant, "spin_fraction"),
+        busy_s=index.value(job.variant, "busy_time"),
+        macs=layer_macs(scenario),
+    )
+
+
+def platform_of(
+    machine: Machine, *, clock_hz: float | None, bandwidth: Bandwidth, in_memory: bool
+) -> Platform:
+    """What the model needs of a machine.
+
+    Args:
+        clock_hz / bandwidth: as measured in the run.
+        in_memory: the weights do not stay in the last level of cache.
+    """
+    core = machine.core()
+    reasons = []
+    if core is None:
+        reasons.append(f"the core is not known ({machine.processor.identification.basis})")
+    if clock_hz is None:
+        reasons.append("the core's clock could not be calibrated")
+    return Platform(
+        core=core,
+        clock_hz=clock_hz,
+        bandwidth=bandwidth,
+        l3_misses=None if in_memory else 0.0,
+        reasons=tuple(reasons),
+    )
 
 
 @dataclass(frozen=True, slots=True)

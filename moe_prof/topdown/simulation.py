@@ -130,7 +130,7 @@ def simulate(
         seed: of weights and tokens.
         timeout_s: for each job.
         end_s: when all must have ended, by ``time.monotonic``; a job that finds no time left is not
-            started.
+            started. None: no such time.
 
     Returns:
         results by variant, and for the others the reason why there is none.
@@ -196,7 +196,9 @@ def _one(
     if end_s is not None:
         timeout_s = min(timeout_s, end_s - time.monotonic())
     if timeout_s <= 0:
-        raise UnavailableError("the time limit was reached before its simulation began")
+        raise UnavailableError(
+            "the time limit was reached before its simulation began; --max-time 10m gives it more"
+        )
     scenario = scenario_to_simulate(scenario, caches.last.size_bytes)
     with keeping_files(str(folder)):
         folder.mkdir(parents=True, exist_ok=True)

@@ -55,3 +55,23 @@ def test_a_part_ends_early(clock: list[float]) -> None:
     clock[0] += 8.0
     assert whole.part(0.2).left_s(240.0) == pytest.approx(1.0)
     assert Deadline(None).part(0.2).end_s is None
+
+
+def test_time_that_is_stopped_does_not_count(clock: list[float]) -> None:
+    """Compiling takes nothing of the limit, though it failed."""
+    deadline = Deadline(10.0)
+    with pytest.raises(ValueError, match="no"), deadline.stopped():
+        clock[0] += 60.0
+        raise ValueError("no")
+
+    assert deadline.left_s(240.0) == 9.0
+
+
+def test_a_share_is_of_the_whole_limit(clock: list[float]) -> None:
+    """No more than is left; none without a limit."""
+    deadline = Deadline(10.0)
+    shares = [deadline.share_s(0.4)]
+    clock[0] += 7.0
+
+    assert [*shares, deadline.share_s(0.4)] == [4.0, 2.0]
+    assert Deadline(None).share_s(0.4) is None

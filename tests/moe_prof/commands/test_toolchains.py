@@ -7,7 +7,7 @@ import pytest
 
 from moe_prof.commands import toolchains
 from moe_prof.commands.bench import BASELINE
-from moe_prof.errors import BuildError, UsageError
+from moe_prof.errors import NoCompilerError, UsageError
 from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels import compiler
 from moe_prof.kernels.build import Build
@@ -106,8 +106,30 @@ def test_figures_take_the_names_of_the_report(asked):
 def test_a_compiler_that_is_not_there():
     """The error names the option."""
     args = argparse.Namespace(cc=["no-such-compiler"], cflags=[])
-    with pytest.raises(BuildError, match="--cc no-such-compiler: no such program"):
+    with pytest.raises(NoCompilerError, match="--cc no-such-compiler: no such program") as caught:
         toolchains.toolchains(args)
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("named", "meant"),
+    [("gcc", "g++"), ("clang-19", "clang++-19"), ("x86_64-linux-gnu-gcc-12", None), ("cc", "c++")],
+)
+def test_c_compilers_stand_for_those_of_cxx(monkeypatch, tmp_path, named, meant):
+    """They would compile and then not link; the report names the one that compiled."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in filter(None, (named, meant)):
+        (tmp_path / name).write_text("#!/bin/sh\necho compiler 7\n")
+        (tmp_path / name).chmod(0o755)
+    args = argparse.Namespace(cc=[named], cflags=["-O2"])
+    if meant is None:
+        with pytest.raises(
+            NoCompilerError, match=r"compiler x86_64-linux-gnu-g\+\+-12 is not there"
+        ):
+            toolchains.toolchains(args)
+        return
+    (found,) = toolchains.toolchains(args)
+    assert (found.compiler.argv, found.label) == ((meant,), f"{meant} -O2")
 
 
 def test_flags_that_cannot_be_split(asked):

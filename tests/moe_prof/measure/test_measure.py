@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from moe_prof.errors import MoeProfError, UsageError, WorkloadError
-from moe_prof.measure import clock, measure, measure_phases, parent, scratch
+from moe_prof.measure import measure, measure_phases, parent, scratch
 from moe_prof.measure.child import ending_text
 from moe_prof.measure.results import DEFAULT_FACTORY
 from moe_prof.progress import Progress
@@ -24,12 +24,6 @@ HERE = Path(__file__).parent
 def children():
     """Worker processes of this test process."""
     return psutil.Process().children(recursive=True)
-
-
-def wish_for(monkeypatch, seconds):
-    """Set the time that a run without limit wishes to take."""
-    for module in (clock, parent):
-        monkeypatch.setattr(module, "DEFAULT_BUDGET_S", seconds)
 
 
 def test_every_variant_is_timed(request_for):
@@ -73,11 +67,10 @@ def test_processes_end_at_the_most(request_for, monkeypatch):
     assert measure(request_for("good", **changes)).processes == 2
 
 
-def test_no_process_follows_that_does_not_fit_the_time(request_for, monkeypatch):
+def test_no_process_follows_that_does_not_fit_the_time(request_for):
     """As long as the last one took is left at least."""
-    wish_for(monkeypatch, 0.01)
     changes = {"repeat": None, "processes": 1, "enough": lambda _: False, "min_sample_s": 0.001}
-    assert measure(request_for("good", **changes)).processes == 1
+    assert measure(request_for("good", budget_s=0.01, **changes)).processes == 1
 
 
 def test_a_forced_number_of_rounds_is_not_extended(request_for):
@@ -263,15 +256,15 @@ def test_compiling_once_is_not_counted_as_setup(request_for, monkeypatch, tmp_pa
     monkeypatch.setenv("FAKE_PLANS", "numba-parallel=compiles")
     monkeypatch.setenv("FAKE_PLANS_MARK", str(tmp_path / "compiled"))
     monkeypatch.setattr(parent, "PYTHON_LOAD_S", 0.0)
-    wish_for(monkeypatch, 3.0)
-    changes = {"repeat": None, "processes": 3, "plan_factory": "fake_plans:scripted"}
+    changes = {
+        "repeat": None, "processes": 3, "plan_factory": "fake_plans:scripted", "budget_s": 3.0,
+    }  # fmt: skip
     assert measure(request_for("numba-parallel", **changes)).processes == 3
 
 
-def test_interval_comes_before_the_wished_time(request_for, monkeypatch):
+def test_interval_comes_before_the_wished_time(request_for):
     """Without a limit, six samples are taken even where the wish would allow two."""
-    wish_for(monkeypatch, 3.5)
-    (slow,) = measure(request_for("slow", repeat=None, processes=1)).timings
+    (slow,) = measure(request_for("slow", repeat=None, processes=1, budget_s=3.5)).timings
     assert len(slow.samples_s) == 6
 
 
