@@ -8,7 +8,9 @@ hardware or in simulation.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import stat
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -58,6 +60,10 @@ REPEATABLE_S = 20.0
 """Programs up to this long are run again for samples and differences."""
 SIMULATION_S = 12.0
 FEW_SAMPLES = 20
+NO_INPUT = (
+    "the program had no input, since it is run several times; to give it a file each time: "
+    "-- sh -c 'PROGRAM < FILE'"
+)
 
 
 def run_program(name: str, args: argparse.Namespace, progress: Progress) -> Result:
@@ -79,15 +85,28 @@ def run_program(name: str, args: argparse.Namespace, progress: Progress) -> Resu
         tools=toolversions.read(), argv=args.argv, folder=folder,
     ) as session:  # fmt: skip
         run = _Run(command, label, machine, session, progress, args.max_time_s, name == COUNTERS)
+        if _has_input():
+            run.notes.append(NO_INPUT)
         run.all()
         result = run.result()
     return with_trouble(result, session.trouble)
+
+
+def _has_input() -> bool:
+    """Whether a file was redirected to standard input, for the program as it seems."""
+    try:
+        state = os.fstat(0)
+    except OSError:
+        return False
+    return stat.S_ISREG(state.st_mode) and state.st_size > 0
 
 
 def _find(program: str) -> None:
     """Refuse before a session is made what cannot be started."""
     if shutil.which(program) is None:
         where = Path(program)
+        if where.is_dir():
+            raise UsageError(f"the program {program!r} is a folder; give the path of a program")
         if "/" in program and where.is_file():
             raise UsageError(
                 f"the program {program!r} cannot be executed: it lacks permission (chmod +x)"

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from moe_prof import cli, kernels
+from moe_prof.collectors import callgrind
 from moe_prof.errors import WorkloadError
+from moe_prof.kernels import build as kernel_build
 from moe_prof.kernels.build import SOURCE_DIR
 from moe_prof.kernels.compiler import find_cmake, find_ninja
 from moe_prof.kernels.oracle import errors
+from moe_prof.topdown import counted
 from tests.kernels.cases import MAKERS, case
 from tests.kernels.layers import layer
 from tests.kernels.test_moe_bench import compile_cpp
@@ -109,6 +112,82 @@ def test_misdeeds_cost_their_own_figures_only(library, monkeypatch, tmp_path, ca
         assert "killed by SIGSEGV" in line
         assert "between pages that may not be touched" in line
     assert f"{bad['near']}: {bad['near']}: it wrote out of bounds" in err
+
+
+@pytest.fixture(scope="module")
+def plain_library(tmp_path_factory):
+    """The example for any machine, so that an instrumenting tool knows its instructions."""
+    folder = tmp_path_factory.mktemp("plain")
+    return compile_cpp(
+        folder / "mine.so", EXAMPLE / "mine.cpp", flags=("-shared", "-fPIC", "-fvisibility=hidden")
+    )
+
+
+def test_example_is_counted_like_ours(plain_library, monkeypatch, tmp_path, capsys):
+    """``counters`` simulates it in the native driver; a wrong one is told and costs no other."""
+    if not callgrind.availability().usable:
+        pytest.skip(callgrind.availability().reason)
+    monkeypatch.setattr(counted, "find_counters", lambda _: counted.NO_COUNTERS)
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
+    wrong = bad_library(tmp_path, "wrong")
+    argv = ["counters", SHAPE, "--variant", f"{plain_library},{wrong}", "--format", "json"]
+    assert cli.main(argv) == 6
+    out, err = capsys.readouterr()
+    found = {(r["variant"], r["metric"]): r for r in json.loads(out)["rows"]}
+    row = found[str(plain_library), "instructions"]
+    assert (row["provenance"], row["value"] > 10_000) == ("simulated", True)
+    assert found[str(wrong), "instructions"]["value"] is None
+    assert f"variant {wrong}: wrong result" in err
+
+
+def test_hot_functions_of_the_example_are_its_own(plain_library, monkeypatch, tmp_path, capsys):
+    """By their symbols in the library, not those of the driver that runs it."""
+    if not callgrind.availability().usable:
+        pytest.skip(callgrind.availability().reason)
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
+    argv = ["hotspots", SHAPE, "--variant", str(plain_library), "--with", "callgrind"]
+    assert cli.main(argv) == 0
+    out = capsys.readouterr().out
+    assert "add_expert" in out
+    (raw,) = (tmp_path / "sessions").glob("*/raw/callgrind/*")
+    assert raw.name.endswith("mine.so")
+
+
+def test_driver_runs_a_library_and_checks_it(plain_library, tmp_path):
+    """``moe_bench --library``: its variants by name, its result against the baseline's."""
+    front = str(kernel_build.build().front)
+    sizes = SHAPE.split(",")
+
+    def run(*words):
+        done = subprocess.run([front, *words], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert run("--list", "--library", str(plain_library)) == (0, "mine\n", "")
+    code, out, _ = run(*sizes, "1", "--library", str(plain_library), "--json")
+    assert (code, json.loads(out)["variant"], json.loads(out)["correct"]) == (0, "mine", True)
+    assert run(*sizes, "1", "--library", str(bad_library(tmp_path, "wrong")))[0] == 6
+    missing = str(tmp_path / "none.so")
+    assert run(*sizes, "--library", missing) == (
+        2, "", f"moe_bench: --library: {missing}: cannot open shared object file: No such file or "
+        "directory\n",
+    )  # fmt: skip
+
+
+def test_driver_refuses_other_libraries(tmp_path):
+    """One without the plan API, and one of another version of it."""
+    front, sizes = str(kernel_build.build().front), SHAPE.split(",")
+    text = (EXAMPLE / "mine.cpp").read_text()
+    assert text.count("return MOE_ABI_VERSION;") == 1
+    old = tmp_path / "old.cpp"
+    old.write_text(text.replace("return MOE_ABI_VERSION;", "return 1;"))
+    empty = tmp_path / "empty.cpp"
+    empty.write_text("")
+    for source, words in ((old, "has plan API version 1, this driver"), (empty, "lacks functions")):
+        library = compile_cpp(source.with_suffix(".so"), source, flags=("-shared", "-fPIC"))
+        done = subprocess.run(
+            [front, *sizes, "--library", str(library)], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, words in done.stderr) == (2, True)
 
 
 def test_header_can_be_found():

@@ -238,3 +238,21 @@ def test_programs_are_built_as_their_sources_say(tmp_path):
 
 def _fields(seen):
     return {name: getattr(seen, name) for name in Watched.__slots__}
+
+
+def test_a_redirected_file_is_not_lost_in_silence(played, monkeypatch, tmp_path):
+    """A program that is run several times cannot read one stream; the note says what to do."""
+    (tmp_path / "input").write_text("some lines\n")
+    state = (tmp_path / "input").stat()
+    monkeypatch.setattr(command.os, "fstat", lambda _: state)
+    words = "the program had no input, since it is run several times"
+    assert words in " ".join(run().out.split())
+
+
+def test_a_folder_is_no_program(monkeypatch, tmp_path):
+    """Not one that was not found either."""
+    monkeypatch.setenv("MOE_PROF_SESSIONS", str(tmp_path / "sessions"))
+    ran = main("topdown", "--", str(tmp_path))
+    assert (ran.code, ran.complaints) == (
+        2, [f"moe-prof: the program '{tmp_path}' is a folder; give the path of a program"],
+    )  # fmt: skip

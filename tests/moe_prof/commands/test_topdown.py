@@ -7,6 +7,7 @@ are played: without valgrind, with a wrong variant, with Ctrl-C, with other prog
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -17,8 +18,10 @@ from moe_prof import session
 from moe_prof.analysis.verdict import Cause
 from moe_prof.commands import topdown as command
 from moe_prof.errors import BuildError
+from moe_prof.kernels import build as kernel_build
 from moe_prof.measure.crowd import Crowd
 from moe_prof.topdown import simulation, stand_ins
+from moe_prof.topdown.counting import SIMULATIONS_S
 from tests.moe_prof.commands.running import CONTRACT_METRICS, TREE, Ran, hide_programs
 from tests.moe_prof.commands.topdown_run import NO_PMU, SHAPE, VARIANTS
 
@@ -103,8 +106,12 @@ def test_no_valgrind(replay, monkeypatch, tmp_path):
 def test_phases_that_do_not_build(replay, quick, monkeypatch):
     """The times stay, and the waiting is unavailable with the compiler's words."""
 
+    built = kernel_build.build
+
     def fail(kind, progress):
-        raise BuildError("the C++ kernels did not build: out of disk")
+        if kind == "phases":
+            raise BuildError("the C++ kernels did not build: out of disk")
+        return built(kind, progress)
 
     monkeypatch.setattr(command.kernel_build, "build", fail)
     ran = replay()
@@ -114,6 +121,33 @@ def test_phases_that_do_not_build(replay, quick, monkeypatch):
         (ran.rows[v, "spin_fraction"]["value"], ran.rows[v, "spin_fraction"]["source"])
         for v in VARIANTS
     } == {(None, "the C++ kernels did not build: out of disk")}
+
+
+def test_a_users_library_has_slots_and_a_verdict(replay, quick, tmp_path):
+    """It is simulated in the native driver, on the only path that it has."""
+    library = tmp_path / "mine.so"
+    library.write_bytes(Path(kernel_build.build().support).read_bytes())
+    ran = replay(variants=("scalar", str(library)))
+    assert [(job.variant, job.isa) for job in quick] == [
+        ("scalar", "portable"), (str(library), ""),
+    ]  # fmt: skip
+    assert ran.rows[str(library), "Retiring"]["provenance"] == "modelled"
+    assert ran.rows[str(library), "instructions_per_mac"]["value"] > 0
+    assert "is not in the native driver" not in ran.out
+
+
+def test_simulations_end_though_nobody_set_a_limit(replay, monkeypatch):
+    """Nobody waits for many minutes unasked; with a limit, its end is that of the simulations."""
+    ends = []
+
+    def simulated(jobs, scenario, **options):
+        ends.append(options["end_s"] - time.monotonic())
+        return {}, {job.variant: "too long" for job in jobs}
+
+    monkeypatch.setattr(simulation, "simulate", simulated)
+    shutil.rmtree(replay().document["session"])
+    replay("--max-time", "1h")
+    assert 0 < ends[0] <= SIMULATIONS_S < ends[1]
 
 
 def test_text_instead_of_json(replay, quick):
