@@ -18,6 +18,7 @@ from moe_prof.errors import InputError
 from moe_prof.kernels.checkpoint import files_of, layer_weights
 from moe_prof.kernels.inputs import random_tokens
 from moe_prof.kernels.oracle import reference
+from moe_prof.progress import SILENT, Progress
 from moe_prof.scenario import Scenario
 
 ORACLE_MACS_PER_S = 5e8
@@ -43,7 +44,13 @@ def layer_macs(scenario: Scenario) -> int:
 
 
 def save_expected(
-    scenario: Scenario, seed: int, path: Path, *, macs: int, max_time_s: float | None
+    scenario: Scenario,
+    seed: int,
+    path: Path,
+    *,
+    macs: int,
+    max_time_s: float | None,
+    progress: Progress = SILENT,
 ) -> int:
     """Write ``rows`` (R,) and ``y`` (R, D) f64 to ``path`` (.npz); returns R.
 
@@ -52,18 +59,21 @@ def save_expected(
         InputError: the scenario's checkpoint lacks a tensor or holds one of other shape or type.
     """
     count = len(chosen_rows(scenario.num_tokens, macs, max_time_s))
-    answer = _answer(scenario, seed, count, _states(scenario))
+    answer = _answer(scenario, seed, count, _states(scenario), progress)
     np.savez(path, rows=answer.rows, y=answer.y)
     return count
 
 
 @functools.lru_cache(maxsize=1)
-def _answer(scenario: Scenario, seed: int, count: int, states: tuple[FileState, ...]) -> Answer:
+def _answer(
+    scenario: Scenario, seed: int, count: int, states: tuple[FileState, ...], progress: Progress
+) -> Answer:
     """The oracle's; a run asks for the same one before times, phases and each path's."""
     del states  # part of the key alone
     rows = _spread(scenario.num_tokens, count)
-    x = np.ascontiguousarray(random_tokens(scenario, seed)[rows])
-    return Answer(rows, reference(layer_weights(scenario, seed), x))
+    with progress.task(f"{scenario.label}: computing the oracle's answer"):
+        x = np.ascontiguousarray(random_tokens(scenario, seed)[rows])
+        return Answer(rows, reference(layer_weights(scenario, seed), x))
 
 
 def _states(scenario: Scenario) -> tuple[FileState, ...]:

@@ -180,11 +180,10 @@ class _Run:
 
     def _save_expected(self) -> int:
         scenario = self._request.scenario
-        with self._progress.task(f"{scenario.label}: computing the oracle's answer"):
-            checked = save_expected(
-                scenario, self._request.seed, self._scratch / "expected.npz",
-                macs=self._macs, max_time_s=self._request.max_time_s,
-            )  # fmt: skip
+        checked = save_expected(
+            scenario, self._request.seed, self._scratch / "expected.npz",
+            macs=self._macs, max_time_s=self._request.max_time_s, progress=self._progress,
+        )  # fmt: skip
         if checked < scenario.num_tokens:
             self._notes.append(
                 f"{checked} of {scenario.num_tokens} tokens were compared with the oracle"
