@@ -119,7 +119,8 @@ def _library_driver(name: str, build: Kind, progress: Progress) -> Driver:
     if build == "gprof":
         raise UnavailableError(f"{name}: gprof sees no functions of shared libraries")
     library, inner = library_parts(name)
-    return Driver(kernel_build.build(build, progress).driver(BASELINE), inner, "", library)
+    program = kernel_build.build(build, progress).driver(BASELINE)
+    return Driver(program, inner, "", library.absolute())
 
 
 def driver_argv(

@@ -89,9 +89,9 @@ def is_library_path(name: str) -> bool:
 
 
 def library_parts(name: str) -> tuple[Path, str]:
-    """The library of a variant's name, absolute, and its variant inside, "" for the first one."""
+    """The library of a variant's name, and its variant inside, "" for the first one."""
     path, _, inner = name.partition(".so:")
-    return Path(f"{path}.so" if inner else name).absolute(), inner
+    return Path(f"{path}.so" if inner else name), inner
 
 
 def folder_name(name: str) -> str:
@@ -216,7 +216,7 @@ class UserVariant:
             raise UsageError(f"{self.name}: --isa chooses among built-in paths, not in a library")
         del build  # the library is as it is
         path, inner = library_parts(self.name)
-        library = NativeLibrary(path)
+        library = NativeLibrary(path.absolute())
         support = find("release", progress).support
         backend = NativeBackend(
             library, support, inner or None, guarded_weights(w),
