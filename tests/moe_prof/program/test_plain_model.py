@@ -44,7 +44,7 @@ def test_what_explains_the_cycles_is_named():
     """A chain, the issue width, and neither: other bounds are not guessed."""
     assert (evidence(SUM, 3).loop_bound, evidence(SUM, 3).loop_cycles) == ("dependency", 3e9)
     assert evidence(SIMPLE, 1.6).loop_bound == "issue"
-    assert evidence(SIMPLE, 3).loop_bound is None
+    assert evidence(SIMPLE, 4).loop_bound is None
     assert evidence(SUM, 30).loop_cycles is None
 
 
