@@ -29,7 +29,6 @@ class IsaKernels:
         instructions: one of which must be in each tile.
         odd_lines: a row has an odd number of cache lines.
         near: the kernel for one row of weights in L2, where the path has one.
-        panel_gemms: the pattern of those that take several panels in one call; "": none.
         least_tile_rows: from so many rows on products need the thread's tiles set; 0: never.
     """
 
@@ -47,17 +46,12 @@ class IsaKernels:
     correction: int
     instructions: frozenset[str]
     near: str = ""
-    panel_gemms: str = ""
     odd_lines: bool = False
     least_tile_rows: int = 0
 
     def gemm(self, rows: int) -> str:
         """The kernel for a product of so many rows."""
         return next(name.format(rows) for most, name in self.gemms if rows <= most)
-
-    def takes_panels(self, rows: int) -> bool:
-        """Whether that kernel takes several panels in one call."""
-        return self.gemm(rows) == self.panel_gemms.format(rows)
 
     def panel_bytes(self, k: int) -> int:
         """Of nr channels of k weights."""
@@ -84,16 +78,16 @@ PATHS = (
         "avx2", ("-march=x86-64-v3",), ("avx2",), 16, 5, ((5, "qs8_gemm_{}x16c4"),),
         {"pack": "qs8_pack_16c4", "quantize": "f32_qs8_quantize",
          "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
-         "pack_candidates": "qs16_pack_16c2"},
-        32, True, 32, 0, 0, frozenset({"vpmaddubsw"}), "qs8_gemm_near_1x16c4",
-        "qs8_gemm_{}x16c4",
+         "pack_candidates": "qs16_pack_16c2", "router": "f32_router_6x16"},
+        32, True, 32, 0, 0, frozenset({"vpmaddubsw"}),
+        "qs8_gemm_near_1x16c4",
     ),
     IsaKernels(
         "avx_vnni", ("-march=x86-64-v3", "-mavxvnni"), ("avx_vnni", "avx2"), 16, 6,
         ((6, "qu8s8_gemm_{}x16c4"),),
         {"pack": "qs8_pack_16c4", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_16", "candidates": "qs16_gemm_6x16c2",
-         "pack_candidates": "qs16_pack_16c2"},
+         "pack_candidates": "qs16_pack_16c2", "router": "f32_router_6x16"},
         32, False, 0, 128, 64, frozenset({"vpdpbusd"}),
     ),
     IsaKernels(
@@ -101,8 +95,8 @@ PATHS = (
         ((8, "qu8s8_gemm_{}x32c4"),),
         {"pack": "qs8_pack_32c4", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
-         "pack_candidates": "qs16_pack_32c2"},
-        64, False, 0, 128, 128, frozenset({"vpdpbusd"}), "", "qu8s8_gemm_{}x32c4",
+         "pack_candidates": "qs16_pack_32c2", "router": "f32_router_12x16"},
+        64, False, 0, 128, 128, frozenset({"vpdpbusd"}),
     ),
     IsaKernels(
         "amx_int8", ("-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8"),
@@ -110,8 +104,8 @@ PATHS = (
         ((2, "qu8s8_gemm_{}x32c4"), (16, "qu8s8_gemm_{}x32c64"), (32, "qu8s8_gemm_32x32c64")),
         {"pack": "qs8_pack_32c64", "quantize": "f32_qu8_quantize",
          "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
-         "pack_candidates": "qs16_pack_32c2"},
-        64, False, 0, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}), "",
-        "qu8s8_gemm_{}x32c4", True, 3,
+         "pack_candidates": "qs16_pack_32c2", "router": "f32_router_12x16"},
+        64, False, 0, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}),
+        "", True, 3,
     ),
 )  # fmt: skip

@@ -36,17 +36,12 @@ class Kernels:
         return self[self.path.names[role]]
 
     def multiply(self, k, rows, panel, acc):
-        """acc: (m, >= nr) int32 = the products of m rows of bytes with a panel."""
+        """acc: (m, >= panels * nr) int32 = the products of m rows of bytes with panels."""
         m = len(rows)
         tiles = 0 < self.path.least_tile_rows <= m
         if tiles:
             self["configure_tiles"](size(m))
-        if self.path.takes_panels(m):
-            self.multiply_panels(self.path.gemm(m), k, rows, panel, acc)
-        else:
-            self[self.path.gemm(m)](
-                size(k), pointers([*rows]), pointer(panel), pointer(acc), size(acc.shape[-1])
-            )
+        self.multiply_panels(self.path.gemm(m), k, rows, panel, acc)
         if tiles:
             self["release_tiles"]()
 

@@ -70,33 +70,43 @@ def blocks(k):
     return -(-k // K_BLOCK)
 
 
+def panel_bytes(k):
+    """Of 32 channels."""
+    return 4 * NR + blocks(k) * K_BLOCK * NR
+
+
 def packed(tiles, weights):
-    """weights: (<= 32, K) int8; the panel's bytes."""
+    """weights: (channels, K) int8; the bytes of its panels."""
     k = weights.shape[1]
-    panel = aligned(4 * NR + blocks(k) * K_BLOCK * NR)
-    addresses = [row.ctypes.data for row in weights] + [None] * (NR - len(weights))
-    channels = (ctypes.c_void_p * NR)(*addresses)
-    tiles.moe_qs8_pack_32c64__amx_int8(ctypes.c_size_t(k), channels, pointer(panel))
-    return panel
+    count = -(-len(weights) // NR)
+    panels = aligned(count * panel_bytes(k))
+    addresses = [row.ctypes.data for row in weights] + [None] * (count * NR - len(weights))
+    for p in range(count):
+        channels = (ctypes.c_void_p * NR)(*addresses[p * NR : (p + 1) * NR])
+        panel = panels[p * panel_bytes(k) :]
+        tiles.moe_qs8_pack_32c64__amx_int8(ctypes.c_size_t(k), channels, pointer(panel))
+    return panels
 
 
 def product(tiles, weights, q, stride_lines=None):
-    """int32 products of rows (m, K) of -127..127 with weights (<= 32, K)."""
+    """int32 products of rows (m, K) of -127..127 with weights (channels, K)."""
     m, k = q.shape
     stride = LINE * (stride_lines or blocks(k) | 1)
     rows = aligned(m * stride).reshape(m, stride)
     rows[:, : blocks(k) * K_BLOCK] = 128
     rows[:, :k] = (q.astype(np.int16) + 128).astype(np.uint8)
     addresses = (ctypes.c_void_p * m)(*[row.ctypes.data for row in rows])
-    acc = np.full((m + 1, NR + 3), 77, dtype=np.int32)
-    panel = packed(tiles, weights)
+    panels = packed(tiles, weights)
+    count = panels.size // panel_bytes(k)
+    acc = np.full((m + 1, count * NR + 3), 77, dtype=np.int32)
     tiles.moe_configure_tiles__amx_int8(ctypes.c_size_t(m))
     getattr(tiles, gemm_name(m))(
-        ctypes.c_size_t(k), addresses, pointer(panel), pointer(acc), ctypes.c_size_t(NR + 3)
-    )
+        ctypes.c_size_t(k), ctypes.c_size_t(count), ctypes.c_size_t(panel_bytes(k)), addresses,
+        pointer(panels), pointer(acc), ctypes.c_size_t(count * NR + 3),
+    )  # fmt: skip
     tiles.moe_release_tiles__amx_int8()
     assert (acc[m] == 77).all()
-    assert (acc[:, NR:] == 77).all()
+    assert (acc[:, count * NR :] == 77).all()
     return acc[:m, : len(weights)]
 
 
@@ -107,11 +117,24 @@ def expected(weights, q):
 
 @pytest.mark.parametrize("k", [1, 3, 63, 64, 65, 128, 129, 257])
 def test_product_is_exact_for_every_number_of_rows(tiles, k):
-    """Random weights of the whole int8 range against random rows, odd and even blocks of k."""
+    """Random weights of the whole int8 range against random rows, odd and even blocks of k.
+
+    One panel, two together, and one that is left over.
+    """
     rng = np.random.default_rng(k)
-    weights = rng.integers(-128, 128, (NR, k)).astype(np.int8)
     for m in range(LEAST, MOST + 1):
+        weights = rng.integers(-128, 128, ((1 + m % 3) * NR, k)).astype(np.int8)
         q = rng.integers(-127, 128, (m, k)).astype(np.int8)
+        np.testing.assert_array_equal(product(tiles, weights, q), expected(weights, q))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_any_number_of_panels_is_exact(tiles, count):
+    """Panels are multiplied two by two, by one call."""
+    rng = np.random.default_rng(count)
+    weights = rng.integers(-128, 128, (count * NR, 200)).astype(np.int8)
+    for m in (3, 7, 16, 17, 31):
+        q = rng.integers(-127, 128, (m, 200)).astype(np.int8)
         np.testing.assert_array_equal(product(tiles, weights, q), expected(weights, q))
 
 
@@ -119,7 +142,7 @@ def test_product_is_exact_for_every_number_of_rows(tiles, k):
 @pytest.mark.parametrize("value", [-127, 127, "alternating"])
 def test_product_does_not_saturate(tiles, weight, value):
     """Constant weights against rows of +-127."""
-    weights = np.full((NR, 512), weight, dtype=np.int8)
+    weights = np.full((3 * NR, 512), weight, dtype=np.int8)
     for m in (3, 16, 17, 32):
         q = np.full((m, 512), 127 if value == "alternating" else value, dtype=np.int8)
         if value == "alternating":
@@ -169,8 +192,8 @@ memory = ctypes.create_string_buffer(1 << 16)
 start = ctypes.addressof(memory) + 63 & -64
 rows = (ctypes.c_void_p * 3)(*[start + 8192 + 64 * m for m in range(3)])
 tiles.moe_qu8s8_gemm_3x32c64__amx_int8(
-    ctypes.c_size_t(64), rows, ctypes.c_void_p(start), ctypes.c_void_p(start + 16384),
-    ctypes.c_size_t(32))
+    ctypes.c_size_t(64), ctypes.c_size_t(1), ctypes.c_size_t(2176), rows, ctypes.c_void_p(start),
+    ctypes.c_void_p(start + 16384), ctypes.c_size_t(32))
 """
     argv = [sys.executable, "-c", calls]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)

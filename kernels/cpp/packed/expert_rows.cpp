@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t kExpertInCacheBytes = 256 * 1024;
 constexpr std::size_t kTilesInL1 = 2;
 constexpr std::size_t kActivatedRows = 4;
-constexpr std::size_t kDownPanels = 4;
 
 void apply_to_block(const moe_microkernels &mk, const PackedWeights &weights, std::size_t expert,
                     const ExpertRows &rows, std::size_t begin, std::size_t count,

@@ -12,6 +12,7 @@ namespace packed {
 
 constexpr std::size_t kBlockRows = 32; // most rows of one expert at once
 static_assert(kBlockRows == MOE_MAX_MR, "a path with tiles sets them once per block");
+constexpr std::size_t kDownPanels = 4; // most panels of down between two conversions to fp32
 
 // Buffers of one thread.
 struct ExpertScratch {

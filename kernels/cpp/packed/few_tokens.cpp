@@ -15,7 +15,7 @@ std::size_t index(int64_t i) { return static_cast<std::size_t>(i); }
 struct FewTokens::Lane {
     Lane(const Layer &layer, std::size_t tokens)
         : buckets(layer.w, static_cast<int32_t>(tokens)),
-          acc(tokens * 2 * layer.packed.shape.h_padded), tile(tokens * layer.mk.nr) {
+          acc(tokens * 2 * layer.packed.shape.h_padded), tile(tokens * kDownPanels * layer.mk.nr) {
         acc.zero();
         tile.zero();
     }
@@ -172,13 +172,16 @@ void FewTokens::down(Lane &lane, TileRows &tiles, int32_t thread, int32_t team,
             out[r] = block.parts + index(pairs[r]) * shape.d_padded;
         }
         const void *const *even = tiles.prepare(mk, shape.d_ff, h, count);
-        const Panels down = packed.down(expert);
-        for (std::size_t p = index(share.begin); p < index(share.end); ++p) {
+        const Panels down = packed.down(expert).part(0, index(share.end));
+        const std::size_t step = std::min(kDownPanels, panels_at_once(products, down.bytes_each));
+        for (std::size_t p = index(share.begin); p < down.count; p += step) {
+            const Panels panels = down.part(p, step);
+            const std::size_t channels = panels.count * mk.nr;
             for (std::size_t m = 0; m < count; m += mk.mr) {
                 const std::size_t mr = std::min(mk.mr, count - m);
-                multiply(products, even + m, mr, down.part(p, 1), lane.tile.data(), mk.nr);
-                mk.dequantize(mr, mk.nr, lane.tile.data(), mk.nr, packed.down_scales(expert),
-                              h_scale + m, p * mk.nr, out + m);
+                multiply(products, even + m, mr, panels, lane.tile.data(), channels);
+                mk.dequantize(mr, channels, lane.tile.data(), channels,
+                              packed.down_scales(expert), h_scale + m, p * mk.nr, out + m);
             }
         }
     }

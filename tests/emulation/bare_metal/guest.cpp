@@ -15,12 +15,12 @@ extern "C" void *memset(void *to, int value, size_t size) {
 
 namespace {
 
-constexpr size_t kMostK = 320, kMostRows = 32, kMostStride = 64 * 7;
+constexpr size_t kMostK = 320, kMostRows = 32, kMostStride = 64 * 7, kMostPanels = 3;
 
 alignas(64) uint8_t rows[kMostRows * kMostStride];
-alignas(64) uint8_t panel[MOE_VNNI_CORRECTION_BYTES + kMostK * MOE_VNNI_NR];
-int8_t weights[MOE_VNNI_NR][kMostK];
-int32_t acc[kMostRows + 1][MOE_VNNI_NR + 5];
+alignas(64) uint8_t panels[kMostPanels * (MOE_VNNI_CORRECTION_BYTES + kMostK * MOE_VNNI_NR)];
+int8_t weights[kMostPanels * MOE_VNNI_NR][kMostK];
+int32_t acc[kMostRows + 1][kMostPanels * MOE_VNNI_NR + 5];
 uint32_t state = 12345;
 
 uint32_t random() {
@@ -71,7 +71,7 @@ void say(size_t number) {
     put(static_cast<char>('0' + number % 10));
 }
 
-moe_gemm_fn kernel_of(size_t m) {
+moe_gemm_panels_fn kernel_of(size_t m) {
     switch (m) {
     case 1: return moe_qu8s8_gemm_1x32c4__avx512_vnni;
     case 2: return moe_qu8s8_gemm_2x32c4__avx512_vnni;
@@ -84,12 +84,12 @@ moe_gemm_fn kernel_of(size_t m) {
 enum Meaning { kSigned, kUnsigned };
 
 // Products that differ from the plain loops'; what lies around them counts too.
-size_t wrong(size_t m, size_t k, size_t stride, Meaning meaning) {
+size_t wrong(size_t m, size_t k, size_t count, size_t stride, Meaning meaning) {
     size_t found = 0;
     for (size_t r = 0; r <= m && r <= kMostRows; ++r) {
-        for (size_t c = 0; c < MOE_VNNI_NR + 5; ++c) {
+        for (size_t c = 0; c < kMostPanels * MOE_VNNI_NR + 5; ++c) {
             uint32_t expected = 77;
-            if (r < m && c < MOE_VNNI_NR) {
+            if (r < m && c < count * MOE_VNNI_NR) {
                 expected = 0;
                 for (size_t i = 0; i < k; ++i) {
                     const int32_t w = weights[c][i];
@@ -103,23 +103,17 @@ size_t wrong(size_t m, size_t k, size_t stride, Meaning meaning) {
     return found;
 }
 
-void multiply(size_t m, size_t k, bool whole_range) {
-    const size_t stride = 64 * (moe_vnni_round_up(k, 64) / 64 | 1);
+size_t stride_of(size_t k) { return 64 * (moe_vnni_round_up(k, 64) / 64 | 1); }
+
+void multiply(size_t m, size_t k, size_t count, bool whole_range) {
+    const size_t stride = stride_of(k);
     memset(rows, 128, sizeof rows);
-    memset(panel, 0xa5, sizeof panel);
+    memset(panels, 0xa5, sizeof panels);
     const void *addresses[kMostRows];
-    const int8_t *channels[MOE_VNNI_NR];
     for (size_t r = 0; r < m; ++r) {
         addresses[r] = rows + r * stride;
         for (size_t i = 0; i < k; ++i) {
             rows[r * stride + i] = static_cast<uint8_t>(r == 1 ? 255 : 1 + random() % 255);
-        }
-    }
-    for (size_t c = 0; c < MOE_VNNI_NR; ++c) {
-        channels[c] = weights[c];
-        for (size_t i = 0; i < k; ++i) {
-            const uint32_t any = random();
-            weights[c][i] = static_cast<int8_t>(whole_range ? any : any & 127);
         }
     }
     for (auto &row : acc) {
@@ -127,12 +121,25 @@ void multiply(size_t m, size_t k, bool whole_range) {
             value = 77;
         }
     }
-    moe_qs8_pack_32c64__amx_int8(k, channels, panel);
+    const size_t panel_bytes =
+        MOE_VNNI_CORRECTION_BYTES + moe_vnni_round_up(k, MOE_AMX_KR) * MOE_VNNI_NR;
+    for (size_t p = 0; p < count; ++p) {
+        const int8_t *channels[MOE_VNNI_NR];
+        for (size_t c = 0; c < MOE_VNNI_NR; ++c) {
+            int8_t *channel = weights[p * MOE_VNNI_NR + c];
+            channels[c] = channel;
+            for (size_t i = 0; i < k; ++i) {
+                const uint32_t any = random();
+                channel[i] = static_cast<int8_t>(whole_range ? any : any & 127);
+            }
+        }
+        moe_qs8_pack_32c64__amx_int8(k, channels, panels + p * panel_bytes);
+    }
     const bool tiles = m >= MOE_AMX_LEAST_ROWS;
     if (tiles) {
         moe_configure_tiles__amx_int8(m);
     }
-    kernel_of(m)(k, addresses, panel, acc[0], MOE_VNNI_NR + 5);
+    kernel_of(m)(k, count, panel_bytes, addresses, panels, acc[0], kMostPanels * MOE_VNNI_NR + 5);
     if (tiles) {
         moe_release_tiles__amx_int8();
     }
@@ -145,23 +152,25 @@ extern "C" void guest_main() {
     const size_t sizes[] = {1, 63, 64, 65, 128, 130, 257, 320};
     size_t products = 0, failures = 0, as_signed = 0, as_unsigned = 0;
     for (size_t k : sizes) {
-        const size_t stride = 64 * (moe_vnni_round_up(k, 64) / 64 | 1);
+        const size_t stride = stride_of(k);
         for (size_t m = 1; m <= kMostRows; ++m) {
-            multiply(m, k, false);
-            ++products;
-            const size_t differing = wrong(m, k, stride, kSigned);
-            if (differing != 0) {
-                ++failures;
-                say("wrong: rows "), say(m), say(" k "), say(k), say(" values "), say(differing);
-                say("\n");
+            for (size_t count = 1; count <= kMostPanels; ++count) {
+                multiply(m, k, count, false);
+                ++products;
+                const size_t differing = wrong(m, k, count, stride, kSigned);
+                if (differing != 0) {
+                    ++failures;
+                    say("wrong: rows "), say(m), say(" k "), say(k), say(" panels "), say(count);
+                    say(" values "), say(differing), say("\n");
+                }
+                multiply(m, k, count, true);
+                const bool fits = wrong(m, k, count, stride, kSigned) == 0;
+                const bool fits_unsigned =
+                    m >= MOE_AMX_LEAST_ROWS && wrong(m, k, count, stride, kUnsigned) == 0;
+                as_signed += fits;
+                as_unsigned += !fits && fits_unsigned;
+                failures += !fits && !fits_unsigned;
             }
-            multiply(m, k, true);
-            const bool fits = wrong(m, k, stride, kSigned) == 0;
-            const bool fits_unsigned =
-                m >= MOE_AMX_LEAST_ROWS && wrong(m, k, stride, kUnsigned) == 0;
-            as_signed += fits;
-            as_unsigned += !fits && fits_unsigned;
-            failures += !fits && !fits_unsigned;
         }
     }
     say("products of weights 0..127: "), say(products), say("\n");

@@ -28,9 +28,9 @@ extern "C" {
 #endif
 
 #define MOE_DECLARE_GEMM(mr)                                                                       \
-    void moe_qu8s8_gemm_##mr##x32c64__amx_int8(size_t kc, const void *const *rows,                 \
-                                               const void *panel, int32_t *acc,                    \
-                                               size_t acc_stride);
+    void moe_qu8s8_gemm_##mr##x32c64__amx_int8(size_t kc, size_t panels, size_t panel_bytes,       \
+                                               const void *const *rows, const void *panel,         \
+                                               int32_t *acc, size_t acc_stride);
 #define MOE_AMX_EACH_SMALL_TILE(what)                                                              \
     what(3) what(4) what(5) what(6) what(7) what(8) what(9) what(10) what(11) what(12) what(13)    \
         what(14) what(15) what(16)

@@ -32,14 +32,12 @@ constexpr moe_microkernels make_table() {
     table.tile_rows = MOE_AMX_LEAST_ROWS;
     table.configure_tiles = moe_configure_tiles__amx_int8;
     table.release_tiles = moe_release_tiles__amx_int8;
-    for (size_t mr = MOE_AMX_LEAST_ROWS; mr <= MOE_MAX_MR; ++mr) {
-        table.gemm_panels[mr - 1] = nullptr;
-    }
-#define MOE_TABLE_GEMM(mr) table.gemm[mr - 1] = moe_qu8s8_gemm_##mr##x32c64__amx_int8;
+    table.bytes_at_once = SIZE_MAX; // all rows of a block are in one call
+#define MOE_TABLE_GEMM(mr) table.gemm_panels[mr - 1] = moe_qu8s8_gemm_##mr##x32c64__amx_int8;
     MOE_AMX_EACH_SMALL_TILE(MOE_TABLE_GEMM)
 #undef MOE_TABLE_GEMM
     for (int mr = MOE_AMX_TILE_ROWS + 1; mr <= 2 * MOE_AMX_TILE_ROWS; ++mr) {
-        table.gemm[mr - 1] = moe_qu8s8_gemm_32x32c64__amx_int8;
+        table.gemm_panels[mr - 1] = moe_qu8s8_gemm_32x32c64__amx_int8;
     }
     return table;
 }

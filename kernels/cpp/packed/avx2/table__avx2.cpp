@@ -1,7 +1,7 @@
 // The AVX2 path's row of the table of microkernels.
 #include "../path.h"
 #include "candidates__avx2.h"
-#include "rows__avx2.h"
+#include "table_f32__avx2.h"
 
 namespace moe {
 namespace packed {
@@ -14,7 +14,7 @@ size_t row_bytes(size_t k) {
 size_t panel_bytes(size_t k) { return moe_round_up(k, MOE_KR) * MOE_NR; }
 
 constexpr moe_microkernels make_table() {
-    moe_microkernels table{};
+    moe_microkernels table = avx2_f32_kernels();
     table.gemm_name = "qs8_gemm_5x16c4__avx2";
     table.gemm_one_name = "qs8_gemm_1x16c4__avx2";
     table.mr = 5;
@@ -30,19 +30,7 @@ constexpr moe_microkernels make_table() {
     table.gemm_panels[4] = moe_qs8_gemm_5x16c4__avx2;
     table.bytes_at_once = 64 * 1024; // they are read again from L2
     table.gemm_near = moe_qs8_gemm_near_1x16c4__avx2;
-    table.absmax = moe_f32_absmax__avx2;
     table.quantize = moe_f32_qs8_quantize__avx2;
-    table.swiglu = moe_s32_swiglu_16__avx2;
-    table.dequantize = moe_s32_f32_dequantize__avx2;
-    table.combine = moe_f32_combine__avx2;
-    table.router_mr = 6;
-    table.router_nr = 16;
-    table.router_kc = 256;
-    table.router = moe_f32_router_6x16__avx2;
-    table.router_one = moe_f32_router_1x16__avx2;
-    table.sum_squares = moe_f32_sum_squares__avx2;
-    table.sigmoid_scores = moe_f32_sigmoid_scores__avx2;
-    table.find_above = moe_f32_find_above__avx2;
     table.candidates = &kCandidateKernels;
     return table;
 }

@@ -50,6 +50,8 @@ void moe_s32_f32_dequantize__avx512_vnni(size_t mr, size_t n, const int32_t *acc
                                          const float *h_scale, size_t offset, float *const *out);
 void moe_f32_combine__avx512_vnni(size_t n, const float *x, const float *const *parts,
                                   const float *gates, size_t count, float *y);
+void moe_f32_router_12x16__avx512_vnni(size_t mr, size_t kc, const float *const *rows,
+                                       const float *panel, int first, float *z, size_t z_stride);
 void moe_f32_exp__avx512_vnni(size_t n, const float *v, float *out);
 
 #ifdef __cplusplus

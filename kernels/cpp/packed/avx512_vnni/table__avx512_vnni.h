@@ -1,9 +1,8 @@
 // The AVX-512-VNNI path's row of the table of microkernels, from which the AMX path's starts. What has
-// no int8 product in it is the AVX2 path's, compiled for this one: the fp32 router, which many tokens
-// hardly use.
+// little to do is the AVX2 path's, compiled for this one: one token's router, the choice of experts.
 #pragma once
 
-#include "../avx2/rows__avx2.h"
+#include "../avx2/table_f32__avx2.h"
 #include "candidates__avx512_vnni.h"
 #include "rows__avx512_vnni.h"
 
@@ -19,7 +18,7 @@ inline size_t vnni_panel_bytes(size_t k) {
 }
 
 constexpr moe_microkernels make_vnni_table() {
-    moe_microkernels table{};
+    moe_microkernels table = avx2_f32_kernels();
     table.gemm_name = "qu8s8_gemm_8x32c4__avx512_vnni";
     table.gemm_one_name = "qu8s8_gemm_1x32c4__avx512_vnni";
     table.mr = 8;
@@ -41,14 +40,8 @@ constexpr moe_microkernels make_vnni_table() {
     table.swiglu = moe_s32_swiglu_32__avx512_vnni;
     table.dequantize = moe_s32_f32_dequantize__avx512_vnni;
     table.combine = moe_f32_combine__avx512_vnni;
-    table.router_mr = 6;
-    table.router_nr = 16;
-    table.router_kc = 256;
-    table.router = moe_f32_router_6x16__avx2;
-    table.router_one = moe_f32_router_1x16__avx2;
-    table.sum_squares = moe_f32_sum_squares__avx2;
-    table.sigmoid_scores = moe_f32_sigmoid_scores__avx2;
-    table.find_above = moe_f32_find_above__avx2;
+    table.router_mr = 12;
+    table.router = moe_f32_router_12x16__avx512_vnni;
     table.candidates = &kVnniCandidateKernels;
     return table;
 }

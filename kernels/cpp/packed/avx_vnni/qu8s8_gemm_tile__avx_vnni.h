@@ -83,4 +83,19 @@ gemm_tile(size_t kc, const void *const *rows, const void *panel, int32_t *acc, s
     }
 }
 
+template <int MR>
+__attribute__((always_inline)) inline void
+gemm_panels(size_t kc, size_t panels, size_t panel_bytes, const void *const *rows,
+            const void *first, int32_t *acc, size_t acc_stride) {
+    MOE_REQUIRE(panels > 0);
+    MOE_REQUIRE(panel_bytes >= MOE_CORRECTION_BYTES + moe_round_up(kc, MOE_KR) * MOE_NR);
+    MOE_REQUIRE(MR == 1 || acc_stride >= panels * MOE_NR);
+    const uint8_t *panel = (const uint8_t *)first;
+    for (size_t p = 0; p < panels; ++p, panel += panel_bytes, acc += MOE_NR) {
+        // Multiples of the stride that are kept for all panels cost more than they spare: spills.
+        __asm__("" : "+r"(acc_stride));
+        gemm_tile<MR>(kc, rows, panel, acc, acc_stride);
+    }
+}
+
 } // namespace

@@ -21,8 +21,9 @@ extern "C" {
 #endif
 
 #define MOE_DECLARE_GEMM(mr)                                                                       \
-    void moe_qu8s8_gemm_##mr##x16c4__avx_vnni(size_t kc, const void *const *rows,                  \
-                                              const void *panel, int32_t *acc, size_t acc_stride);
+    void moe_qu8s8_gemm_##mr##x16c4__avx_vnni(size_t kc, size_t panels, size_t panel_bytes,        \
+                                              const void *const *rows, const void *panel,          \
+                                              int32_t *acc, size_t acc_stride);
 MOE_DECLARE_GEMM(1)
 MOE_DECLARE_GEMM(2)
 MOE_DECLARE_GEMM(3)
