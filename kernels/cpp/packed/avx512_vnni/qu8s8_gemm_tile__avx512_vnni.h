@@ -41,8 +41,10 @@ __attribute__((always_inline)) inline void gemm_tile(size_t kc, const void *cons
     for (; step + CHAINS <= steps; step += CHAINS) {
 #pragma GCC unroll 4
         for (int c = 0; c < CHAINS; ++c, w += 128) {
-            const __m512i w0 = _mm512_load_si512(w);
-            const __m512i w1 = _mm512_load_si512(w + 64);
+            __m512i w0 = _mm512_load_si512(w);
+            __m512i w1 = _mm512_load_si512(w + 64);
+            // Else the compiler reads them again for every row, and the loads bind two and three rows.
+            __asm__("" : "+v"(w0), "+v"(w1));
 #pragma GCC unroll 8
             for (int m = 0; m < MR; ++m) {
                 const __m512i u = broadcast_u8x4(x[m] + MOE_VNNI_KR * (step + c));
