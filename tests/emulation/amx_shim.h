@@ -131,3 +131,5 @@ inline int amx_shim_request_tiles() {
 #define _tile_stored(t, base, stride) amx_shim::store(t, base, static_cast<std::ptrdiff_t>(stride))
 #define _tile_dpbusd(c, a, b) amx_shim::multiply(c, a, b, false, true)
 #define _tile_dpbssd(c, a, b) amx_shim::multiply(c, a, b, true, true)
+#define _tile_dpbsud(c, a, b) amx_shim::multiply(c, a, b, true, false)
+#define _tile_dpbuud(c, a, b) amx_shim::multiply(c, a, b, false, false)

@@ -58,6 +58,15 @@ class IsaKernels:
         step = 64 if self.odd_lines else 4
         return self.correction + -(-k // step) * step * self.nr
 
+    def row16_values(self, d: int) -> int:
+        """int16 values of a token's row for the candidate router."""
+        return 32 * (-(-d // 64) * 2 | 1) if self.odd_lines else -(-d // 32) * 32
+
+    def panel16_values(self, d: int) -> int:
+        """int16 values of a panel of nr router rows."""
+        step = 64 if self.odd_lines else 2
+        return -(-d // step) * step * self.nr
+
     def sources(self) -> list[Path]:
         """The path's kernels without its tables."""
         found = [
@@ -103,8 +112,8 @@ PATHS = (
         ("amx_int8", "avx512_vnni", "avx2"), 32, 32,
         ((2, "qu8s8_gemm_{}x32c4"), (16, "qu8s8_gemm_{}x32c64"), (32, "qu8s8_gemm_32x32c64")),
         {"pack": "qs8_pack_32c64", "quantize": "f32_qu8_quantize",
-         "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_8x32c2",
-         "pack_candidates": "qs16_pack_32c2", "router": "f32_router_12x16"},
+         "swiglu": "s32_swiglu_32", "candidates": "qs16_gemm_16x32c64",
+         "pack_candidates": "qs16_pack_32c64", "router": "f32_router_12x16"},
         64, False, 0, 128, 128, frozenset({"vpdpbusd", "tdpbusd"}),
         "", True, 3,
     ),

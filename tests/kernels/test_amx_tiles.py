@@ -24,7 +24,10 @@ EMULATION = os.path.join(os.path.dirname(__file__), "..", "emulation")
 AMX = next(path for path in PATHS if path.isa == "amx_int8")
 FLAGS = ("-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror")
 SHIM = ("-O2", '-DMOE_AMX_SHIM="amx_shim.h"', f"-I{EMULATION}", "-DMOE_CHECK_MICROKERNELS")
-KERNELS = [file for file in sorted((PACKED / "amx_int8").glob("*.cpp")) if "table" not in file.name]
+KERNELS = [
+    file for file in sorted((PACKED / "amx_int8").glob("*.cpp"))
+    if "table" not in file.name and "f32" not in file.name
+]  # fmt: skip
 NR, LEAST, MOST, K_BLOCK, LINE = 32, 3, 32, 64, 64
 
 
@@ -110,6 +113,15 @@ def product(tiles, weights, q, stride_lines=None):
     return acc[:m, : len(weights)]
 
 
+def quantize16(row, values):
+    """A token's values to a row of high and low bytes, as the path's kernel lays it out."""
+    q = np.zeros(blocks(values.size) * K_BLOCK, dtype=np.int64)
+    q[: values.size] = values
+    halves = np.stack([q >> 8, q & 255], axis=-1).astype(np.uint8)
+    planes = halves.reshape(-1, K_BLOCK, 2).transpose(0, 2, 1)
+    row.view(np.uint8)[: planes.size] = planes.ravel()
+
+
 def expected(weights, q):
     """The same in int64."""
     return q.astype(np.int64) @ weights.T.astype(np.int64)
@@ -178,6 +190,35 @@ def test_rows_at_any_distance(tiles, stride_lines):
         q = rng.integers(-127, 128, (m, 100)).astype(np.int8)
         found = product(tiles, weights, q, stride_lines)
         np.testing.assert_array_equal(found, expected(weights, q))
+
+
+@pytest.mark.parametrize("d", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("m", [1, 5, 16])
+def test_int16_product_of_the_router_is_exact(tiles, d, m):
+    """High and low bytes apart: sums modulo 2^32 of values up to +-32767, added to what is there."""
+    rng = np.random.default_rng(d)
+    x, weights = (rng.integers(-32767, 32768, (n, d)).astype(np.int16) for n in (m, NR))
+    x[0], weights[:2] = -32767, [[32767], [-32767]]
+    stride = 32 * (2 * blocks(d) | 1)
+    rows = aligned(2 * 16 * stride).view(np.int16).reshape(16, stride)
+    for row, values in zip(rows, x, strict=False):
+        quantize16(row, values.astype(np.float32))
+    panel = aligned(2 * blocks(d) * K_BLOCK * NR).view(np.int16)
+    channels = (ctypes.c_void_p * NR)(*[row.ctypes.data for row in weights])
+    tiles.moe_qs16_pack_32c64__amx_int8(ctypes.c_size_t(d), channels, pointer(panel))
+    addresses = (ctypes.c_void_p * m)(*[row.ctypes.data for row in rows[:m]])
+    acc = np.full((m + 1, NR + 3), 77, dtype=np.int32)
+    tiles.moe_configure_tiles__amx_int8(ctypes.c_size_t(32))
+    for first in (1, 0):
+        tiles.moe_qs16_gemm_16x32c64__amx_int8(
+            ctypes.c_size_t(m), ctypes.c_size_t(-(-d // 2)), addresses, pointer(panel),
+            ctypes.c_int(first), pointer(acc), ctypes.c_size_t(NR + 3),
+        )  # fmt: skip
+    tiles.moe_release_tiles__amx_int8()
+    wrapped = (2 * expected(weights, x)).astype(np.uint64).astype(np.uint32).view(np.int32)
+    np.testing.assert_array_equal(acc[:m, :NR], wrapped)
+    assert (acc[m] == 77).all()
+    assert (acc[:, NR:] == 77).all()
 
 
 @pytest.mark.parametrize(("rows", "code"), [(0, -signal.SIGABRT), (3, 0)])

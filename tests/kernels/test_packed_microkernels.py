@@ -124,21 +124,32 @@ def test_longest_product_stays_exact(lib, value):
 @pytest.mark.parametrize("pairs", [1, 3, 64])
 def test_candidates_product_is_exact(lib, pairs):
     """int16 products over two blocks of d, for each number of rows; other rows are not written."""
-    nr, most = lib.path.nr, int(lib.path.names["candidates"].split("_")[2].split("x")[0])
+    path, nr, d = lib.path, lib.path.nr, 2 * pairs
+    most = int(path.names["candidates"].split("_")[2].split("x")[0])
     rng = np.random.default_rng(pairs)
-    weights = rng.integers(-32767, 32768, (nr, 2 * pairs)).astype(np.int16)
+    weights = rng.integers(-32767, 32768, (nr, d)).astype(np.int16)
     weights[0], weights[1] = 32767, -32767
-    panel = aligned(4 * pairs * nr).view(np.int16)
-    lib.of("pack_candidates")(size(2 * pairs), pointers([*weights]), pointer(panel))
-    x = rng.integers(-80, 81, (most, 2 * pairs)).astype(np.int16)
+    panel = aligned(2 * path.panel16_values(d)).view(np.int16)
+    lib.of("pack_candidates")(size(d), pointers([*weights]), pointer(panel))
+    x = rng.integers(-80, 81, (most, d)).astype(np.int16)
+    rows = aligned(2 * most * path.row16_values(d)).view(np.int16).reshape(most, -1)
+    for row, values in zip(rows, x.astype(np.float32), strict=True):
+        left_over = lib["f32_qs16_quantize"](
+            size(d), pointer(values), ctypes.c_float(1), pointer(row)
+        )
+        assert left_over == 0
     expected = x.astype(np.int64) @ weights.T.astype(np.int64)
     for m in range(1, most + 1):
         acc = np.full((most, nr + 3), 77, dtype=np.int32)
+        if path.least_tile_rows:
+            lib["configure_tiles"](size(32))
         for first in (1, 0):
             lib.of("candidates")(
-                size(m), size(pairs), pointers([*x]), pointer(panel), ctypes.c_int(first),
+                size(m), size(pairs), pointers([*rows[:m]]), pointer(panel), ctypes.c_int(first),
                 pointer(acc), size(nr + 3),
             )  # fmt: skip
+        if path.least_tile_rows:
+            lib["release_tiles"]()
         np.testing.assert_array_equal(acc[:m, :nr], 2 * expected[:m])
         assert (acc[m:] == 77).all()
         assert (acc[:, nr:] == 77).all()

@@ -20,6 +20,7 @@ from tests.kernels.layers import layer, with_changes
 
 CPP = SOURCE_DIR / "cpp"
 HERE = os.path.dirname(__file__)
+EMULATION = os.path.join(HERE, "..", "emulation")
 FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off", "-fPIC", "-shared")
 CONTRACTS = "-DMOE_CHECK_MICROKERNELS"
 
@@ -40,15 +41,20 @@ class Routed(NamedTuple):
 
 @pytest.fixture(scope="module", params=PATHS, ids=lambda path: path.isa)
 def route(request, tmp_path_factory):
-    """A function (router, bias, top_k, x, block=1) to Routed, on each path that this CPU has."""
-    path = request.param
-    if path.isa not in supported(read_cpu()):
+    """A function (router, bias, top_k, x, block=1) to Routed, on each path that this CPU has.
+
+    The AMX path's tiles are a model (tests/emulation/amx_shim.h) where the CPU has the rest of it.
+    """
+    path, here = request.param, supported(read_cpu())
+    modelled = path.isa == "amx_int8" and path.isa not in here and "avx512_vnni" in here
+    if path.isa not in here and not modelled:
         pytest.skip(f"this CPU lacks the path {path.isa}")
+    model = ('-DMOE_AMX_SHIM="amx_shim.h"', f"-I{EMULATION}") if modelled else ()
     out = tmp_path_factory.mktemp("candidates") / "libcandidates.so"
     sources = [CPP / "packed" / "route.cpp", CPP / "packed" / "router_candidates.cpp"]
     sources += [*path.sources(), *path.tables()]
     includes = (f"-I{CPP}", f"-I{SOURCE_DIR / 'include'}")
-    argv = [*find_compiler().argv, *FLAGS, *path.flags, CONTRACTS, *includes, "-o", str(out)]
+    argv = [*find_compiler().argv, *FLAGS, *path.flags, CONTRACTS, *model, *includes, "-o", str(out)]
     argv += [os.path.join(HERE, "router_candidates.cpp"), *map(str, sources)]
     subprocess.run(argv, check=True, capture_output=True)
     function = ctypes.CDLL(str(out)).route_by_candidates

@@ -1,7 +1,7 @@
 // What an instruction-set path supplies to the candidate router (router_candidates.h), beside
 // microkernels.h and under its rules. A path without it leaves the table's pointer NULL.
 //
-//   row16     int16 values of one token, row_values(D) of them, zeros behind D
+//   row16     int16 values of one token in the path's own form, row_values(D) of them, zeros behind D
 //   panel16   nr router rows x D int16 in the path's own form, panel_values(D) of them, 64-aligned
 #pragma once
 
@@ -46,6 +46,9 @@ typedef struct moe_candidate_kernels {
                          const moe_candidate_token *token, float *lower, float *upper);
     // v . w with at most n / 32 + 6 roundings in a row.
     float (*dot)(size_t n, const float *v, const float *w);
+    // gemm computes in tile registers, set for MOE_MAX_MR rows (microkernels.h); its rows lie row_values(D)
+    // apart, and those of a whole tile may be read.
+    int by_tiles;
 } moe_candidate_kernels;
 
 #ifdef __cplusplus

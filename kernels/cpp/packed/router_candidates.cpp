@@ -134,7 +134,8 @@ CandidateScratch CandidateRouter::scratch(std::size_t block_tokens) const {
         return scratch;
     }
     scratch.block_tokens = block_tokens;
-    scratch.rows = AlignedArray<int16_t>(block_tokens * row_values_);
+    const std::size_t mr = mk_.candidates->mr; // whole tiles of rows
+    scratch.rows = AlignedArray<int16_t>((block_tokens + mr - 1) / mr * mr * row_values_);
     scratch.acc = AlignedArray<int32_t>(block_tokens * padded_);
     scratch.lower = AlignedArray<float>(padded_);
     scratch.upper = AlignedArray<float>(padded_);
@@ -184,6 +185,9 @@ void CandidateRouter::quantize_tokens(const float *x, std::size_t tokens,
 void CandidateRouter::multiply(std::size_t tokens, CandidateScratch &scratch) const {
     const moe_candidate_kernels &kernels = *mk_.candidates;
     const std::size_t pairs = (d_model_ + 1) / 2;
+    if (kernels.by_tiles) {
+        mk_.configure_tiles(MOE_MAX_MR);
+    }
     // A block of a panel stays in L1 while all tokens pass.
     for (std::size_t p = 0; p < padded_ / kernels.nr; ++p) {
         for (std::size_t k = 0; k < pairs; k += kernels.kc_pairs) {
@@ -198,6 +202,9 @@ void CandidateRouter::multiply(std::size_t tokens, CandidateScratch &scratch) co
                              scratch.acc.data() + t * padded_ + p * kernels.nr, padded_);
             }
         }
+    }
+    if (kernels.by_tiles) {
+        mk_.release_tiles();
     }
 }
 

@@ -1,8 +1,9 @@
 // The AMX path's kernels on an emulated CPU with tiles and no system: products against plain loops.
 //
-// Bochs multiplies the signed operand of tdpbusd as if it were unsigned. Weights of 0..127 are exact
-// either way; for the whole range the products are compared with both meanings, and the one that fits is
-// reported. One and two rows take vpdpbusd on the same panels.
+// Bochs multiplies the signed operands of tdpbssd, tdpbsud and tdpbusd as if they were unsigned. Weights of
+// 0..127 and int16 of 0..32767 are exact either way; for the whole range of weights the products are compared
+// with both meanings, and the one that fits is reported. One and two rows take vpdpbusd on the same panels.
+#include "packed/amx_int8/candidates__amx_int8.h"
 #include "packed/amx_int8/rows__amx_int8.h"
 
 extern "C" void *memset(void *to, int value, size_t size) {
@@ -21,6 +22,14 @@ alignas(64) uint8_t rows[kMostRows * kMostStride];
 alignas(64) uint8_t panels[kMostPanels * (MOE_VNNI_CORRECTION_BYTES + kMostK * MOE_VNNI_NR)];
 int8_t weights[kMostPanels * MOE_VNNI_NR][kMostK];
 int32_t acc[kMostRows + 1][kMostPanels * MOE_VNNI_NR + 5];
+
+// Of the candidate router: int16 that are not negative.
+constexpr size_t kTokens = MOE_AMX_TILE_ROWS, kMostD = 192;
+float values[kTokens][kMostD];
+alignas(64) int16_t token_rows[kTokens * (kMostD + 32)];
+alignas(64) int16_t router_panel[kMostD * MOE_VNNI_NR];
+int16_t router[MOE_VNNI_NR][kMostD];
+
 uint32_t state = 12345;
 
 uint32_t random() {
@@ -145,6 +154,48 @@ void multiply(size_t m, size_t k, size_t count, bool whole_range) {
     }
 }
 
+// Of a product of m tokens with 32 experts over d values, set and then added once more.
+size_t wrong_by_candidates(size_t m, size_t d) {
+    const int16_t *rows16[kTokens], *channels[MOE_VNNI_NR];
+    for (size_t t = 0; t < kTokens; ++t) {
+        for (size_t i = 0; i < d; ++i) {
+            values[t][i] = static_cast<float>(random() & 32767);
+        }
+        int16_t *row = token_rows + t * moe_amx_row16_values(d);
+        rows16[t] = row;
+        moe_f32_qs16_quantize__amx_int8(d, values[t], 1.0f, row);
+    }
+    for (size_t e = 0; e < MOE_VNNI_NR; ++e) {
+        channels[e] = router[e];
+        for (size_t i = 0; i < d; ++i) {
+            router[e][i] = static_cast<int16_t>(random() & 32767);
+        }
+    }
+    moe_qs16_pack_32c64__amx_int8(d, channels, router_panel);
+    memset(acc, 0x4d, sizeof acc);
+    moe_configure_tiles__amx_int8(2 * MOE_AMX_TILE_ROWS);
+    for (int first = 1; first >= 0; --first) {
+        moe_qs16_gemm_16x32c64__amx_int8(m, (d + 1) / 2, rows16, router_panel, first, acc[0],
+                                         sizeof acc[0] / sizeof(int32_t));
+    }
+    moe_release_tiles__amx_int8();
+    size_t found = 0;
+    for (size_t t = 0; t <= m; ++t) {
+        for (size_t e = 0; e < MOE_VNNI_NR + 5; ++e) {
+            uint32_t expected = 0x4d4d4d4d;
+            if (t < m && e < MOE_VNNI_NR) {
+                expected = 0;
+                for (size_t i = 0; i < d; ++i) {
+                    expected += 2 * static_cast<uint32_t>(values[t][i]) *
+                                static_cast<uint32_t>(router[e][i]);
+                }
+            }
+            found += static_cast<uint32_t>(acc[t][e]) != expected;
+        }
+    }
+    return found;
+}
+
 } // namespace
 
 extern "C" void guest_main() {
@@ -173,6 +224,17 @@ extern "C" void guest_main() {
             }
         }
     }
+    size_t by_candidates = 0;
+    const size_t widths[] = {1, 63, 64, 65, 128, 191};
+    for (size_t d : widths) {
+        for (size_t m = 1; m <= kTokens; ++m, ++by_candidates) {
+            if (wrong_by_candidates(m, d) != 0) {
+                ++failures;
+                say("wrong: tokens "), say(m), say(" d "), say(d), say("\n");
+            }
+        }
+    }
+    say("products of int16 0..32767: "), say(by_candidates), say("\n");
     say("products of weights 0..127: "), say(products), say("\n");
     say("whole range, as the instruction is defined: "), say(as_signed), say("\n");
     say("whole range, weights taken as unsigned: "), say(as_unsigned), say("\n");

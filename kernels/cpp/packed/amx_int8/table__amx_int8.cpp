@@ -4,10 +4,9 @@
 #include <cstring>
 
 #include "../../tile_permission.h"
-#include "../avx2/rows__avx2.h"
-#include "../avx512_vnni/candidates__avx512_vnni.h"
 #include "../avx512_vnni/table__avx512_vnni.h"
 #include "../path.h"
+#include "candidates__amx_int8.h"
 #include "rows__amx_int8.h"
 #include "tiles__amx_int8.h"
 
@@ -32,6 +31,7 @@ constexpr moe_microkernels make_table() {
     table.tile_rows = MOE_AMX_LEAST_ROWS;
     table.configure_tiles = moe_configure_tiles__amx_int8;
     table.release_tiles = moe_release_tiles__amx_int8;
+    table.candidates = &kAmxCandidateKernels;
     table.bytes_at_once = SIZE_MAX; // all rows of a block are in one call
 #define MOE_TABLE_GEMM(mr) table.gemm_panels[mr - 1] = moe_qu8s8_gemm_##mr##x32c64__amx_int8;
     MOE_AMX_EACH_SMALL_TILE(MOE_TABLE_GEMM)

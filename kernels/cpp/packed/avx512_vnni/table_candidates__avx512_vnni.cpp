@@ -25,6 +25,7 @@ extern const moe_candidate_kernels kVnniCandidateKernels = {
     moe_qs16_gemm_8x32c2__avx512_vnni,
     moe_s32_score_bounds__avx512_vnni,
     moe_f32_dot__avx2,
+    0,
 };
 
 } // namespace packed

@@ -23,6 +23,7 @@ extern const moe_candidate_kernels kAvxVnniCandidateKernels = {
     moe_qs16_gemm_6x16c2__avx_vnni,
     moe_s32_score_bounds__avx2,
     moe_f32_dot__avx2,
+    0,
 };
 
 } // namespace packed
