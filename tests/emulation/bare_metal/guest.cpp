@@ -25,7 +25,7 @@ int32_t acc[kMostRows + 1][kMostPanels * MOE_VNNI_NR + 5];
 
 // Of the candidate router: int16 that are not negative.
 constexpr size_t kTokens = MOE_AMX_TILE_ROWS, kMostD = 192;
-float values[kTokens][kMostD];
+uint16_t values[kTokens][kMostD];
 alignas(64) int16_t token_rows[kTokens * (kMostD + 32)];
 alignas(64) int16_t router_panel[kMostD * MOE_VNNI_NR];
 int16_t router[MOE_VNNI_NR][kMostD];
@@ -158,12 +158,16 @@ void multiply(size_t m, size_t k, size_t count, bool whole_range) {
 size_t wrong_by_candidates(size_t m, size_t d) {
     const int16_t *rows16[kTokens], *channels[MOE_VNNI_NR];
     for (size_t t = 0; t < kTokens; ++t) {
-        for (size_t i = 0; i < d; ++i) {
-            values[t][i] = static_cast<float>(random() & 32767);
-        }
         int16_t *row = token_rows + t * moe_amx_row16_values(d);
+        uint8_t *bytes = reinterpret_cast<uint8_t *>(row);
         rows16[t] = row;
-        moe_f32_qs16_quantize__amx_int8(d, values[t], 1.0f, row);
+        memset(row, 0, 2 * moe_amx_row16_values(d));
+        for (size_t i = 0; i < d; ++i) {
+            const uint32_t value = random() & 32767;
+            values[t][i] = static_cast<uint16_t>(value);
+            bytes[i / 64 * 128 + i % 64] = static_cast<uint8_t>(value >> 8);
+            bytes[i / 64 * 128 + i % 64 + 64] = static_cast<uint8_t>(value);
+        }
     }
     for (size_t e = 0; e < MOE_VNNI_NR; ++e) {
         channels[e] = router[e];
@@ -186,7 +190,7 @@ size_t wrong_by_candidates(size_t m, size_t d) {
             if (t < m && e < MOE_VNNI_NR) {
                 expected = 0;
                 for (size_t i = 0; i < d; ++i) {
-                    expected += 2 * static_cast<uint32_t>(values[t][i]) *
+                    expected += 2 * uint32_t{values[t][i]} *
                                 static_cast<uint32_t>(router[e][i]);
                 }
             }
