@@ -1,10 +1,12 @@
-"""What all tests share: the state in which the process is given to them, and an emulated CPU."""
+"""What all tests share: the state in which the process is given to them, and emulated CPUs."""
 
+import functools
 import signal
 
 import pytest
 
 from tests.emulation import bochs_cpu
+from tests.kernels import modelled
 
 DEFAULTS = {
     signal.SIGINT: signal.default_int_handler,
@@ -32,3 +34,12 @@ def emulated_cpu(tmp_path_factory):
     if absence:
         pytest.skip(f"no emulated CPU: {absence}")
     return bochs_cpu.Cpu(tmp_path_factory.mktemp("bochs"))
+
+
+@pytest.fixture(scope="session")
+def modelled_library(tmp_path_factory):
+    """A path's library (amx_int8, avx_vnni) over a model of what this CPU lacks, built once."""
+    if modelled.absence():
+        pytest.skip(modelled.absence())
+    folder = tmp_path_factory.mktemp("modelled")
+    return functools.cache(lambda isa: modelled.build(isa, folder))

@@ -48,11 +48,11 @@ panic: action=fatal
 """
 
 
-def build_image(folder: Path) -> None:
-    """The guest as a CD that a BIOS loads whole."""
+def compile_guest(folder: Path) -> list[str]:
+    """The objects of the guest and of the kernels that it calls."""
     compiler = find_compiler()
     sources = [
-        file for file in (PACKED / "amx_int8").glob("*.cpp")
+        file for file in sorted((PACKED / "amx_int8").glob("*.cpp"))
         if "table" not in file.name and "f32" not in file.name
     ]  # fmt: skip
     sources += [PACKED / "avx512_vnni" / f"qu8s8_gemm_{m}x32c4__avx512_vnni.cpp" for m in (1, 2)]
@@ -65,6 +65,12 @@ def build_image(folder: Path) -> None:
         include = f"-I{SOURCE_DIR / 'cpp'}"
         run(*compiler.argv, *FREESTANDING, *flags, include, "-c", "-o", str(out), str(source))
         objects.append(str(out))
+    return objects
+
+
+def build_image(folder: Path) -> None:
+    """The guest as a CD that a BIOS loads whole."""
+    objects = compile_guest(folder)
     run(
         "ld",
         "-m",

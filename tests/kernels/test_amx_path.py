@@ -14,44 +14,23 @@ import pytest
 from moe_prof import kernels
 from moe_prof.kernels.build import SOURCE_DIR
 from moe_prof.kernels.compiler import find_compiler
-from moe_prof.kernels.features import read_cpu, supported
-from moe_prof.kernels.oracle import errors
+from moe_prof.kernels.features import read_cpu
+from moe_prof.kernels.oracle import errors, routing
 from moe_prof.kernels.table import BY_NAME
-from tests.kernels.isa_kernels import PACKED, PATHS
 from tests.kernels.layers import filled, layer
+from tests.kernels.modelled import absence, prepare
+from tests.kernels.test_dispatched import SHAPES
 
 CPP = SOURCE_DIR / "cpp"
-EMULATION = os.path.join(os.path.dirname(__file__), "..", "emulation")
-AMX = next(path for path in PATHS if path.isa == "amx_int8")
-VNNI = next(path for path in PATHS if path.isa == "avx512_vnni")
 MANY, ONE = "qu8s8_gemm_32x32c64__amx_int8", "qu8s8_gemm_1x32c4__avx512_vnni"
-FLAGS = (
-    "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-pthread",
-    "-Wno-unknown-pragmas", '-DMOE_ISA_NAME="amx_int8"', '-DMOE_AMX_SHIM="amx_shim.h"',
-    "-DMOE_CHECK_MICROKERNELS", f"-I{EMULATION}", f"-I{CPP}", f"-I{SOURCE_DIR / 'include'}",
-)  # fmt: skip
-PLAN = ("plan", "parallel", "cpus", "wait_policy", "thread_pool", "variants/packed",
-        "variants/dispatched")  # fmt: skip
 
-pytestmark = pytest.mark.skipif(
-    "avx512_vnni" not in supported(read_cpu()), reason="this CPU has no AVX-512-VNNI path"
-)
+pytestmark = pytest.mark.skipif(bool(absence()), reason=absence())
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
+def library(modelled_library):
     """The path's library over the model of tiles."""
-    out = tmp_path_factory.mktemp("amx") / "libmoe_model.so"
-    sources = [*(CPP / f"{name}.cpp" for name in PLAN), *sorted(PACKED.glob("*.cpp"))]
-    sources += [*AMX.sources(), *AMX.tables()]
-    argv = [*find_compiler().argv, *FLAGS, *VNNI.flags, "-o", str(out), *map(str, sources)]
-    subprocess.run(argv, check=True, capture_output=True)
-    return out
-
-
-def prepare(library, variant, w, **options):
-    """A plan of the library."""
-    return kernels.variant(f"{library}:{variant}").prepare(w, **options)
+    return modelled_library("amx_int8")
 
 
 def assert_oracles_result(y, w, x, variant):
@@ -76,6 +55,26 @@ def test_output_is_the_oracles(library, variant, threads, shape):
         assert (plan.info.isa, plan.info.microkernel, plan.info.note) == ("amx_int8", MANY, "")
         np.testing.assert_array_equal(plan.forward(x), y)
     assert_oracles_result(y, w, x, variant)
+
+
+@pytest.mark.parametrize(("path", "threads"), SHAPES)
+def test_dispatched_takes_each_path(library, path, threads):
+    """The choice of every row of the table of thresholds; the bits are those of packed."""
+    w, x = layer(*SHAPES[path, threads])
+    with prepare(library, "packed", w, threads=1, max_tokens=len(x)) as plan:
+        expected = plan.forward(x)
+    with prepare(library, "dispatched", w, threads=threads, max_tokens=len(x)) as plan:
+        assert plan.info.path == path
+        assert plan.forward(x).tobytes() == expected.tobytes()
+
+
+def test_router_by_tiles(library):
+    """S4's router, on tiles of int16: the experts are the oracle's."""
+    w, x = layer(96, 512, 16, 512, 2)
+    with prepare(library, "dispatched", w, threads=2) as plan:
+        y = plan.forward(x)
+        assert plan.routing(96).ids.tolist() == routing(w, x).ids.tolist()
+    assert_oracles_result(y, w, x, "dispatched")
 
 
 @pytest.mark.parametrize("variant", ["packed", "dispatched"])
@@ -121,7 +120,7 @@ def test_info_of_one_token_names_its_kernel(library):
 _CHILD = """
 import sys
 from moe_prof import kernels
-from moe_prof.kernels.oracle import errors
+from moe_prof.kernels.oracle import errors, routing
 from tests.kernels.layers import layer
 w, x = layer(40, 64, 128, 3, 1)
 with kernels.variant(sys.argv[1]).prepare(w, threads=2) as plan:
@@ -151,19 +150,57 @@ def test_refused_tiles_fall_back_and_say_so(library, number, word):
 
 REQUEST = """
 #include "tile_permission.h"
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
-int main() { std::puts(moe::request_tiles() == 0 ? "" : std::strerror(moe::request_tiles())); }
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
+// A sandbox's filter: arch_prctl is refused with that error number.
+static bool filter(int error) {
+    sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_arch_prctl, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    sock_fprog program{4, rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+int main(int argc, char **) {
+    if (argc > 1 && !filter(EPERM)) {
+        return 77;
+    }
+    const int error = moe::request_tiles();
+    std::puts(error == 0 ? "" : std::strerror(error));
+}
 """
 
 
-def test_system_refuses_tiles_that_the_cpu_lacks(tmp_path):
-    """The real request, answered by this system."""
-    if "amx_tile" in read_cpu().flags:
-        pytest.skip("this CPU has tiles")
-    source, program = tmp_path / "request.cpp", tmp_path / "request"
+@pytest.fixture(scope="module")
+def request_tiles(tmp_path_factory):
+    """The program that makes the real request, with an argument under a filter that refuses it."""
+    folder = tmp_path_factory.mktemp("request")
+    source, program = folder / "request.cpp", folder / "request"
     source.write_text(REQUEST)
     argv = [*find_compiler().argv, "-std=c++17", f"-I{CPP}", "-o", str(program), str(source)]
     subprocess.run(argv, check=True, capture_output=True)
-    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    return program
+
+
+def test_system_refuses_tiles_that_the_cpu_lacks(request_tiles):
+    """The real request, answered by this system."""
+    if "amx_tile" in read_cpu().flags:
+        pytest.skip("this CPU has tiles")
+    done = subprocess.run([request_tiles], capture_output=True, text=True, check=True)
     assert done.stdout.strip() not in ("", "Success")
+
+
+def test_sandbox_refuses_the_request(request_tiles):
+    """A filter on system calls, as in containers: its answer is the reason."""
+    done = subprocess.run([request_tiles, "x"], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("this system lets no process filter its system calls")
+    assert (done.returncode, done.stdout.strip()) == (0, os.strerror(errno.EPERM))

@@ -17,7 +17,8 @@ import sys
 import numpy as np
 import pytest
 
-from moe_prof.kernels.compiler import find_compiler
+from benchmarks.compiled_loops import functions_of, loop_with_most, occurrences
+from moe_prof.kernels.compiler import ask_version, find_compiler
 from tests.kernels.isa_kernels import PACKED, PATHS
 
 EMULATION = os.path.join(os.path.dirname(__file__), "..", "emulation")
@@ -28,13 +29,14 @@ KERNELS = [
     file for file in sorted((PACKED / "amx_int8").glob("*.cpp"))
     if "table" not in file.name and "f32" not in file.name
 ]  # fmt: skip
+ZIG_FLAGS = ("-mcpu=x86_64_v4+avx512vnni+amx_tile+amx_int8",)
 NR, LEAST, MOST, K_BLOCK, LINE = 32, 3, 32, 64, 64
 
 
-def compile_library(folder, flags):
+def compile_library(folder, flags, compiler=None):
     """The tile kernels alone, as a shared library."""
     out = folder / "libtiles.so"
-    argv = [*find_compiler().argv, *FLAGS, *flags, "-o", str(out), *map(str, KERNELS)]
+    argv = [*(compiler or find_compiler()).argv, *FLAGS, *flags, "-o", str(out), *map(str, KERNELS)]
     subprocess.run(argv, check=True, capture_output=True)
     return out
 
@@ -195,7 +197,7 @@ def test_rows_at_any_distance(tiles, stride_lines):
 @pytest.mark.parametrize("d", [1, 63, 64, 65, 130])
 @pytest.mark.parametrize("m", [1, 5, 16])
 def test_int16_product_of_the_router_is_exact(tiles, d, m):
-    """High and low bytes apart: sums modulo 2^32 of values up to +-32767, added to what is there."""
+    """High and low bytes apart: sums modulo 2^32 of values up to +-32767, set and added."""
     rng = np.random.default_rng(d)
     x, weights = (rng.integers(-32767, 32768, (n, d)).astype(np.int16) for n in (m, NR))
     x[0], weights[:2] = -32767, [[32767], [-32767]]
@@ -242,43 +244,80 @@ tiles.moe_qu8s8_gemm_3x32c64__amx_int8(
     assert ("without configuration" in done.stderr) == (code != 0)
 
 
-@pytest.fixture(scope="module")
-def code(tmp_path_factory):
-    """Lines of each function of the kernels as they are built for a CPU with tiles."""
-    compiler, objdump = find_compiler(), shutil.which("objdump")
+def compilers():
+    """The default compiler, and whatever else is installed."""
+    others = ("g++", "clang++", *(f"clang++-{version}" for version in range(22, 13, -1)))
+    found = {ask_version((path,)) for name in others if (path := shutil.which(name))}
+    by_version = {compiler.version: compiler for compiler in found}
+    default = find_compiler()
+    return [default, *(c for version, c in by_version.items() if version != default.version)]
+
+
+@pytest.fixture(scope="module", params=compilers(), ids=lambda compiler: compiler.version)
+def code(request, tmp_path_factory):
+    """Instructions of each function of the kernels as a compiler builds them for tiles."""
+    objdump = shutil.which("objdump")
     if objdump is None:
         pytest.skip("objdump is not installed (binutils)")
-    if compiler.is_zig:
-        pytest.skip("flags of another kind")
-    file = compile_library(tmp_path_factory.mktemp("code"), ("-O3", *AMX.flags))
-    argv = [objdump, "-d", "--no-show-raw-insn", str(file)]
+    compiler = request.param
+    flags = ZIG_FLAGS if compiler.is_zig else AMX.flags
+    folder = tmp_path_factory.mktemp("code")
+    file = compile_library(folder, ("-O3", *flags), compiler)
+    argv = [objdump, "-d", "--no-show-raw-insn", "--wide", "-M", "att", str(file)]
     text = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"<(moe_\w+)>:\n(.*?)\n\n", text + "\n\n", re.DOTALL)
-    return {name: [line.split("\t")[-1] for line in body.splitlines()] for name, body in found}
+    return functions_of(text)
+
+
+STORE = re.compile(r"(?:^|,)(-?0x[0-9a-f]+)?\(%r[sb]p\)$")
+
+
+def offset_of(match):
+    """An address's distance from the register."""
+    return int(match[1], 16) if match[1] else 0
 
 
 def test_configuration_is_stored_before_it_is_read(code):
     """GCC 12 takes ldtilecfg for a read of eight bytes and may drop the other stores."""
-    lines = code["moe_configure_tiles__amx_int8"]
+    lines = [instruction.text for instruction in code["moe_configure_tiles__amx_int8"]]
     load = next(i for i, line in enumerate(lines) if line.startswith("ldtilecfg"))
-    start = int(re.search(r"(-?0x[0-9a-f]+)\(", lines[load])[1], 16)
-    stores = [line for line in lines[:load] if re.search(r",-?0x[0-9a-f]+\(%r[sb]p\)", line)]
-    offsets = [int(re.search(r",(-?0x[0-9a-f]+)\(", line)[1], 16) - start for line in stores]
+    start = offset_of(STORE.search(lines[load].split()[1]))
+    stores = [found for line in lines[:load] if (found := STORE.search(line)) and "," in line]
+    offsets = [offset_of(found) - start for found in stores]
     assert any(16 <= offset < 32 for offset in offsets), "column bytes"
     assert any(48 <= offset < 56 for offset in offsets), "rows"
-    assert not any(re.search(r",-?0x[0-9a-f]+\(%r[sb]p\)", line) for line in lines[load:])
+    assert not any("," in line and STORE.search(line) for line in lines[load:])
 
 
-@pytest.mark.parametrize(("m", "in_loop"), [(3, 4), (16, 4), (32, 4)])
-def test_loop_holds_its_products_and_no_spills(code, m, in_loop):
-    """Four products per turn of the loop, and no vector register goes through memory in it."""
-    lines = code[gemm_name(m)]
-    first = next(i for i, line in enumerate(lines) if line.startswith("tdpbusd"))
-    last = next(i for i in range(first, len(lines)) if lines[i].startswith("j"))
-    loop = lines[first : last + 1]
-    assert sum(line.startswith("tdpbusd") for line in loop) == in_loop
-    assert not [line for line in loop if line.startswith(("vmov", "tilestored"))]
-    assert len(loop) <= 20
+@pytest.mark.parametrize("m", [3, 8, 16, 32])
+def test_loop_holds_its_products_and_no_spills(code, m):
+    """Four products and few loads for them (two rows of tiles: four), none of them of sums."""
+    loop = loop_with_most(gemm_name(m), code[gemm_name(m)], "tdpbusd")
+    lines = [instruction.text for instruction in loop.instructions]
+    products = occurrences(loop, "tdpbusd")
+    loads = sum(line.startswith("tileloadd") for line in lines)
+    assert products % 4 == 0
+    assert loads * 4 <= products * (6 if m <= 16 else 4)
+    assert not [line for line in lines if line.startswith(("vmov", "tilestored"))]
+    assert len(lines) <= 5 * products
+
+
+def test_router_multiplies_each_pair_of_signs_once(code):
+    """High and low bytes, signed and unsigned: the four kinds of products in equal number."""
+    name = "moe_qs16_gemm_16x32c64__amx_int8"
+    loop = loop_with_most(name, code[name], "tdpbssd")
+    kinds = {kind: occurrences(loop, kind) for kind in ("tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud")}
+    assert set(kinds.values()) == {kinds["tdpbssd"]}
+    assert sum(i.text.startswith("tileloadd") for i in loop.instructions) == 4 * kinds["tdpbssd"]
+
+
+def test_sums_are_read_after_their_tiles_are_stored(code):
+    """GCC 12 takes tilestored for no write that a load of the same memory has to wait for."""
+    for name in (gemm_name(5), "moe_qs16_gemm_16x32c64__amx_int8"):
+        lines = [instruction.text for instruction in code[name]]
+        stored = [i for i, line in enumerate(lines) if line.startswith("tilestored")]
+        vectors = re.compile(r"vpaddd .*%[yz]mm")  # clang prefers the shorter ones
+        added = [i for i, line in enumerate(lines) if vectors.match(line)]
+        assert min(added, default=0) > min(stored)
 
 
 def test_least_number_of_rows():

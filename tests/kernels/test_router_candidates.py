@@ -54,7 +54,16 @@ def route(request, tmp_path_factory):
     sources = [CPP / "packed" / "route.cpp", CPP / "packed" / "router_candidates.cpp"]
     sources += [*path.sources(), *path.tables()]
     includes = (f"-I{CPP}", f"-I{SOURCE_DIR / 'include'}")
-    argv = [*find_compiler().argv, *FLAGS, *path.flags, CONTRACTS, *model, *includes, "-o", str(out)]
+    argv = [
+        *find_compiler().argv,
+        *FLAGS,
+        *path.flags,
+        CONTRACTS,
+        *model,
+        *includes,
+        "-o",
+        str(out),
+    ]
     argv += [os.path.join(HERE, "router_candidates.cpp"), *map(str, sources)]
     subprocess.run(argv, check=True, capture_output=True)
     function = ctypes.CDLL(str(out)).route_by_candidates

@@ -1,7 +1,15 @@
 // The thresholds by which the `dispatched` variant chooses its path, and the choice.
 //
 // Every constant was measured on an AMD EPYC VM (Zen 4, 3.7 GHz, 2 CPUs, 1 MiB L2 each, 32 MiB L3)
-// with 2 threads, all ways interleaved, on the AVX2 path unless another is named.
+// with 2 threads, all ways interleaved, on the AVX2 path unless another is named; but for the thresholds of
+// avx_vnni and amx_int8, which no CPU at hand has: they are derived.
+//
+// What runs on the AMX path: one token by vpdpbusd, bound by reading weights (rows__amx_int8.h), small layers
+// by one thread, larger ones by a team whose threads have the same panels of every expert in every forward, so
+// that these stay in the L2 of one core; several tokens by tiles wherever an expert gets three rows or more.
+// Two small buckets are not put into one call: four accumulators, which is what a pair would give, come from
+// two panels of the same expert (qu8s8_gemm_16x32c64__amx_int8.cpp), and a reorder window of 512 instructions
+// holds too little of one bucket's conversions to hide them behind another's products.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +48,15 @@ struct DispatchThresholds {
 //   8175.
 // avx512_vnni: 6.4 MB, 16 tokens (0.14) 54.7 / 65.4; 1.7 MB, 31 tokens (0.11) 63.6 / 65.6, 4 tokens
 //   (0.20) 15.5 / 12.9; 100 MB, 31 tokens (0.01) 158 / 186, 64 tokens (0.044) 528 / 488.
+// Not measured: a byte read again costs the same time on every path, so that the thresholds go down as the
+// rate of multiply-adds goes up: bytes times rate are 28 and 35 (cached), 5.7 and 4.7 (far) per ns on the two
+// paths measured, at 114 and 236 multiply-adds per ns. avx_vnni: 55 per cycle (docs/instruction-tables.md) at
+// 3.5 GHz. amx_int8: 330 per cycle, conversions included, in buckets of 32 rows, at 3 GHz; and a bucket that
+// is cut has smaller tiles.
 constexpr DispatchThresholds kDispatchThresholds[] = {
     {"avx512_vnni", 0.15, 0.02},
+    {"amx_int8", 0.03, 0.005},
+    {"avx_vnni", 0.16, 0.027},
     {"avx2", 0.25, 0.05},
 };
 

@@ -14,13 +14,11 @@ __attribute__((always_inline)) inline void
 put_together(size_t mr, const int32_t (*part)[MOE_AMX_TILE_ROWS][16], int first, int32_t *acc,
              size_t acc_stride) {
     for (size_t m = 0; m < mr; ++m) {
-        for (size_t c = 0; c < 16; ++c) {
-            const uint32_t mixed = (uint32_t)part[1][m][c] + (uint32_t)part[2][m][c];
-            const uint32_t sum =
-                ((uint32_t)part[0][m][c] << 16) + (mixed << 8) + (uint32_t)part[3][m][c];
-            int32_t *to = acc + m * acc_stride + c;
-            *to = (int32_t)(first ? sum : (uint32_t)*to + sum);
-        }
+        const moe_sums mixed = *(const moe_sums *)part[1][m] + *(const moe_sums *)part[2][m];
+        const moe_sums high = *(const moe_sums *)part[0][m] << 16;
+        const moe_sums sum = high + (mixed << 8) + *(const moe_sums *)part[3][m];
+        moe_sums *to = (moe_sums *)(acc + m * acc_stride);
+        *to = first ? sum : *to + sum;
     }
 }
 

@@ -1,9 +1,9 @@
 // int8 product by tiles, 3 to 16 rows x panels of 32 channels.
 //
-// One tile of rows by four of weights, two panels at a time: four accumulators of their own cover a
-// product's latency of 52 cycles, and every sum is whole when its tile is stored. Per 64 k that is four
-// products of as many cycles as there are rows beside loads of 64 + rows lines, two a cycle from L1: loads
-// bind below 22 rows, L2 (48 bytes a cycle) below 22 of them too, so that no other blocking would be faster.
+// One tile of rows by four of weights, two panels at a time, so that every sum is whole when its tile is
+// stored. Per 64 k that is four products of as many cycles as there are rows beside loads of 64 + rows lines,
+// two a cycle from L1, and the four accumulators' latency of 52 cycles; but 64 lines of weights take 85 cycles
+// from L2, which holds an expert where L1 does not: whatever the blocking, L2 binds up to 16 rows.
 //
 // A panel that is left over takes even and odd blocks of k in accumulators of their own instead.
 #include "rows__amx_int8.h"
@@ -85,10 +85,10 @@ __attribute__((always_inline)) inline void one_panel(const Rows &rows, const int
     _tile_stored(MOE_ACC_11, odd[0] + 16, sizeof odd[0]);
     MOE_STORES_ARE_READ();
     for (size_t m = 0; m < MR; ++m) {
-        for (size_t c = 0; c < MOE_VNNI_NR; ++c) {
-            const uint32_t sum = (uint32_t)acc[m * acc_stride + c] + (uint32_t)odd[m][c];
-            acc[m * acc_stride + c] = (int32_t)sum;
-        }
+        moe_sums *to = (moe_sums *)(acc + m * acc_stride);
+        const moe_sums *more = (const moe_sums *)odd[m];
+        to[0] += more[0];
+        to[1] += more[1];
     }
 }
 

@@ -2,8 +2,8 @@
 //
 // Two tiles of rows by two of weights: loads of 32 + rows lines, two a cycle, feed products of 2 * rows
 // cycles, so that the multiplier and not the loads bound the loop, from L2 (48 bytes a cycle) from 22 rows
-// on; and four independent accumulators cover a product's latency of 52 cycles (Intel 64 and IA-32
-// Optimization Reference Manual, Sapphire Rapids). The tiles are set for the number of rows before.
+// on; and from 26 rows on four independent accumulators cover a product's latency of 52 cycles (Intel 64 and
+// IA-32 Optimization Reference Manual, Sapphire Rapids). The tiles are set for the number of rows before.
 #include "rows__amx_int8.h"
 #include "tiles__amx_int8.h"
 

@@ -4,6 +4,16 @@
 // an odd number of lines long: sixteen rows at that distance lie in sixteen sets of L1, where a power
 // of two would put them all into one or two.
 //
+// Which instruction for how many rows, in cycles per 64 k of a panel (32 lines of weights), from Intel's figures
+// (tile loads of two lines a cycle from L1, products of a cycle per row, both at once; 48 bytes a cycle from
+// L2), not measured:
+//   rows                    1    2    3    8   16   32
+//   vpdpbusd, two a cycle  16   32   48  128  256  512
+//   tiles, weights in L1   26   26   26   26   32   64   (below 14 rows the latency of 52 binds four chains)
+//   weights from L2        43   43   43   43   43   43   at least, for both
+// An expert is larger than L1, so the last line binds up to two rows, where vpdpbusd needs no tiles to be set
+// (204 cycles), no copies of rows and no stores through memory; from three rows on tiles win.
+//
 // Panel of 32 channels: that of the same file, K padded with zero weights to a multiple of 64:
 //   correction (32) int32              -128 * sum over k of w[c, k]
 //   weights    (K'/64, 16, 2, 16, 4)   for four consecutive k two lines of 16 channels x 4 bytes
@@ -21,7 +31,7 @@
 
 #define MOE_AMX_KR 64
 #define MOE_AMX_TILE_ROWS 16
-#define MOE_AMX_LEAST_ROWS 3 // fewer are faster by vpdpbusd, see qu8s8_gemm_16x32c64__amx_int8.cpp
+#define MOE_AMX_LEAST_ROWS 3 // fewer take vpdpbusd, see above
 
 #ifdef __cplusplus
 extern "C" {

@@ -23,6 +23,9 @@
 // front of them.
 #define MOE_STORES_ARE_READ() __asm__ volatile("" : : : "memory")
 
+// Sixteen sums modulo 2^32, at any address of int32. As a vector, since clang 19 adds them one by one otherwise.
+typedef uint32_t moe_sums __attribute__((vector_size(64), aligned(4), may_alias));
+
 // All eight tiles; the intrinsics need literals.
 #define MOE_ACC_00 0 // first rows x channels 0..15
 #define MOE_ACC_01 1 // first rows x channels 16..31
