@@ -1,11 +1,11 @@
-"""The loops of a path's kernels as the compiler built them, and what their instructions ask of a core.
+"""The loops of a path's kernels as the compiler built them, and what they ask of a core.
 
 Compiles sources, reads objdump's text, finds a function's loop by what it must hold, and counts its
 loads, stores and vector operations. Nothing is measured or run.
 
-Sources of the costs: Intel 64 and IA-32 Architectures Optimization Reference Manual (Sapphire Rapids:
-512-bit vectors on two ports, two loads and one store of a line a cycle, six instructions a cycle,
-48 bytes a cycle from L2); uops.info (operations of an instruction, the divider).
+Sources of the costs: Intel 64 and IA-32 Architectures Optimization Reference Manual (Sapphire
+Rapids: 512-bit vectors on two ports, two loads and one store of a line a cycle, six instructions a
+cycle, 48 bytes a cycle from L2); uops.info (operations of an instruction, the divider).
 """
 
 from __future__ import annotations

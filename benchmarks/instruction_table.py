@@ -2,9 +2,9 @@
 
 Compiles the microkernels of every x86 path, finds the loop that multiplies, and prints its
 instructions per turn, multiply-adds per instruction, and multiply-adds per cycle: as the multiplier
-allows, as loads from L1 allow, as llvm-mca simulates the loop on a CPU of the path; then the part of
-the multiplier's rate that is left, with the weights in L1 and in L2. ``--layer`` counts whole layers
-of the AMX path instead (layer_counts.py). Nothing is measured or run.
+allows, as loads from L1 allow, as llvm-mca simulates the loop on a CPU of the path; then the part
+of the multiplier's rate that is left, with the weights in L1 and in L2. ``--layer`` counts whole
+layers of the AMX path instead (layer_counts.py). Nothing is measured or run.
 
 llvm-mca's figures for tiles mean nothing, so tiles are counted: a product takes as many cycles as
 it has rows, loads two lines a cycle, a chain of products 52 cycles each. Source: Intel 64 and IA-32
@@ -46,10 +46,12 @@ _NOTES = (
     "instruction at its full rate and the loop's loads from L1 allow.",
     "L1, L2: the part of the multiplier's rate that all bounds leave, weights there. L2 gives "
     f"{L2_BYTES_PER_CYCLE} bytes a cycle, each of which serves as many MAC as there are rows.",
-    "llvm-mca gives 512-bit products one port, as client cores have; servers with a second 512-bit "
-    "unit have two, which the bound counts, and there its figure is no bound.",
-    "Tiles are counted, since llvm-mca has no figures for them: a product takes a cycle per row, "
-    "loads two lines a cycle, the next product of an accumulator 52 cycles after the last.",
+    "llvm-mca's CPUs: znver3, alderlake, sapphirerapids. It gives 512-bit products one port, as "
+    "client cores have; servers with a second 512-bit unit have two, which the bound counts, and "
+    "there its figure is no bound.",
+    "Tiles are counted (products + loads of a turn), since llvm-mca has no figures for them: a "
+    "product takes a cycle per row, loads two lines a cycle, the next product of an accumulator "
+    "follows after 52 cycles.",
 )
 
 
@@ -112,8 +114,8 @@ class Line:
         rows: of activations.
         instructions / macs: per turn.
         loads: as loads from L1 allow.
-        simulated: by llvm-mca, or for tiles as the chains of products allow; None with the reason in
-            ``note``.
+        simulated: by llvm-mca, or for tiles as the chains of products allow; None with the reason
+            in ``note``.
         binding: ``simulated`` is a bound of the CPUs that are meant.
     """
 
@@ -134,7 +136,7 @@ class Line:
         if self.simulated is None:
             return None
         bounds = (self.peak, self.loads, *((self.simulated,) if self.binding else ()))
-        return min(bounds) / self.peak
+        return float(min(bounds)) / self.peak
 
     @property
     def share_from_l2(self) -> float | None:
@@ -160,7 +162,7 @@ def tile_line(name: str, loop: HotLoop, multiplier: Multiplier) -> Line:
     lines = sum(tile_rows if tile in of_rows else TILE_ROWS for tile in loaded)
     macs = len(products) * tile_rows * multiplier.macs
     chain = macs / (len(products) / len(chains) * CHAIN_CYCLES)
-    note = f"{len(products)} products, {len(loaded)} loads; chains: {chain:.0f}"
+    note = f"{len(products)} + {len(loaded)} loads, chains {chain:.0f}"
     return Line(
         multiplier.isa, name, rows, len(loop.instructions), macs, multiplier.peak,
         macs / lines * multiplier.loads, chain, True, note,
@@ -179,7 +181,7 @@ def vector_line(
         try:
             found = llvm_mca.run(mca, multiplier.cpu, loop, folder=folder, name=name)
             simulated = macs / found.simulated_cycles
-            note = f"{multiplier.cpu}: {simulated:.1f}, {found.bound}"
+            note = f"{simulated:.1f}, {found.bound}"
         except UnavailableError as error:
             note = str(error)
     return Line(
@@ -213,9 +215,11 @@ def table(lines: Sequence[Line]) -> Table:
     headings = ("path", "rows", "instr.", "MAC/instr.", "multiplier", "loads", "L1", "L2")
     for heading in headings:
         made.add_column(heading, justify="left" if heading == "path" else "right", no_wrap=True)
-    made.add_column("llvm-mca's MAC/cycle, what binds")
+    made.add_column("llvm-mca, what binds", no_wrap=True)
     for line in lines:
-        shares = ("-" if part is None else f"{part:.0%}" for part in (line.share, line.share_from_l2))
+        shares = (
+            "-" if part is None else f"{part:.0%}" for part in (line.share, line.share_from_l2)
+        )
         made.add_row(
             line.isa, str(line.rows), str(line.instructions),
             f"{line.macs / line.instructions:.1f}", str(line.peak), f"{line.loads:.0f}", *shares,
@@ -234,6 +238,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     console = Console(width=_PAGE_COLUMNS)
+    notes: tuple[str, ...] = _NOTES
     found = llvm_mca.find_mca()
     mca = found if isinstance(found, Mca) else found.reason
     try:
@@ -245,7 +250,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             else:
                 chosen = [m for m in MULTIPLIERS if m.isa in options.isa]
                 lines = [line for m in chosen for line in lines_of(m, mca, Path(folder))]
-                made, notes = table(lines), _NOTES
+                made = table(lines)
     except MoeProfError as error:
         sys.stderr.write(f"instruction_table: {error}\n")
         return error.exit_code

@@ -1,10 +1,12 @@
 """Cycles of one core for a whole layer of the AMX path, by phase: tile work beside conversions.
 
-Conversions are counted from the loops of the kernels as compiled (compiled_loops.py), on a core with
-two 512-bit units as Sapphire Rapids has. Tile work follows from the blocking: per 64 k and two tiles of
-weights products of one cycle per row, loads of two lines a cycle from L1, 32 lines of weights from L2
-at 48 bytes a cycle, whichever takes longest. Experts get equal numbers of rows, in blocks of 32. What
-is left out: loads of what lies beyond L2, the waiting of a team, what overlaps.
+Conversions are counted from the loops of the kernels as compiled (compiled_loops.py), on a core
+with two 512-bit units as Sapphire Rapids has. Tile work follows from the blocking: per 64 k and two
+tiles of weights products of one cycle per row, loads of two lines a cycle from L1, 32 lines of
+weights from L2 at 48 bytes a cycle, whichever takes longest. Experts get equal numbers of rows, in
+blocks of 32. The router of large layers multiplies int16 by four tiles' products and bounds every
+score; the few experts that it leaves open are left out, as are loads of what lies beyond L2, the
+waiting of a team, and what overlaps.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from moe_prof.scenario import Scenario
 
 FLAGS = ("-march=x86-64-v4", "-mavx512vnni", "-mamx-tile", "-mamx-int8")
 NOTES = (
-    "Thousands of cycles of one core with two 512-bit units, by counts: no measurement. L1, L2: tile "
-    "work with all weights there. What lies further away, and what overlaps, is left out.",
+    "Thousands of cycles of one core with two 512-bit units, by counts: no measurement. L1, L2: "
+    "tile work with all weights there. What lies further away, and what overlaps, is left out.",
     "of peak: multiply-adds of the layer over 1024 a cycle, weights in L2.",
 )
 
@@ -39,6 +41,7 @@ _KERNELS = {  # phase: kernel, what its loop must hold, values per such instruct
     "dequantize": ("s32_f32_dequantize", "vcvtdq2ps", 16),
     "combine": ("f32_combine", "vaddps", 16),
     "router": ("f32_router_12x16", "vfmadd231ps", 16),
+    "bounds": ("s32_score_bounds", "vdivps", 16),
 }
 
 
@@ -122,11 +125,21 @@ def buckets(scenario: Scenario) -> list[int]:
     return [*routed, *([scenario.num_tokens] if scenario.options.has_shared else [])]
 
 
+def router_by_tiles(scenario: Scenario) -> bool:
+    """Whether candidates are found by tiles: the rule of router_candidates.cpp."""
+    n, d, _, experts, top_k = scenario.shape
+    options = scenario.options
+    plain = options.score == "sigmoid" and options.topk_group == options.n_group
+    large = d <= 4096 and experts * d >= 1 << 17 and experts // 32 >= top_k
+    return plain and n >= 6 and large
+
+
 def layer_cycles(scenario: Scenario, cost: dict[str, Cost]) -> LayerCycles:
     """Of one forward."""
     n, d, h, experts, _ = scenario.shape
     sizes = [block for rows in buckets(scenario) for block in blocks_of(rows)]
     pairs = sum(sizes)
+    by_tiles = router_by_tiles(scenario)
 
     def tiles(*, from_l2: bool) -> float:
         return sum(
@@ -136,7 +149,8 @@ def layer_cycles(scenario: Scenario, cost: dict[str, Cost]) -> LayerCycles:
         )
 
     values = {
-        "router": (n * d * experts, ("router",)),
+        "router": (0 if by_tiles else n * d * experts, ("router",)),
+        "router's bounds": (n * experts if by_tiles else 0, ("bounds",)),
         "quantize x": (n * d, ("absmax", "quantize")),
         "SiLU": (pairs * h, ("swiglu",)),
         "quantize h": (pairs * h, ("quantize",)),
@@ -147,6 +161,8 @@ def layer_cycles(scenario: Scenario, cost: dict[str, Cost]) -> LayerCycles:
         phase: count * sum(cost[kernel].cycles for kernel in kernels)
         for phase, (count, kernels) in values.items()
     }
+    if by_tiles:  # four products of 16 cycles per 64 d, 16 tokens and 16 experts
+        phases["router"] = 4 * 16 * -(-d // 64) * -(-n // 16) * -(-experts // 16)
     return LayerCycles(3 * pairs * d * h, tiles(from_l2=False), tiles(from_l2=True), phases)
 
 
@@ -165,12 +181,13 @@ def table(scenarios: Sequence[Scenario], cost: dict[str, Cost]) -> Table:
 
     made.add_row("tiles, weights in L1", "", *thousands([layer.tiles_l1 for layer in counted]))
     made.add_row("tiles, weights in L2", "", *thousands([layer.tiles_l2 for layer in counted]))
-    kernels = {"SiLU": "swiglu", "quantize x": "quantize", "quantize h": "quantize"}
+    kernels = {
+        "SiLU": "swiglu", "quantize x": "quantize", "quantize h": "quantize",
+        "router's bounds": "bounds",
+    }  # fmt: skip
     for phase in counted[0].phases:
         binds = cost[kernels.get(phase, phase)].bound
         made.add_row(phase, binds, *thousands([layer.phases[phase] for layer in counted]))
-    made.add_row(
-        "conversions of all", "", *(f"{c.conversions / c.total:.0%}" for c in counted)
-    )
+    made.add_row("conversions of all", "", *(f"{c.conversions / c.total:.0%}" for c in counted))
     made.add_row("of peak", "", *(f"{c.macs / c.total / _PEAK:.0%}" for c in counted))
     return made
