@@ -7,6 +7,7 @@ sources with the products in AVX-512's encoding (evex_vnni.h).
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from moe_prof import kernels
@@ -37,11 +38,15 @@ def absence() -> str:
 
 def build(isa: str, folder: Path) -> Path:
     """The library of a path, over its model."""
+    sources = [*(CPP / f"{name}.cpp" for name in _PLAN), *sorted(PACKED.glob("*.cpp"))]
+    return compiled(isa, sources, folder / f"libmoe_{isa}_model.so")
+
+
+def compiled(isa: str, sources: Sequence[Path], out: Path) -> Path:
+    """A library of these sources with a path's microkernels, over its model."""
     path = next(path for path in PATHS if path.isa == isa)
     native = next(path for path in PATHS if path.isa == NEEDS)
-    out = folder / f"libmoe_{isa}_model.so"
-    sources = [*(CPP / f"{name}.cpp" for name in _PLAN), *sorted(PACKED.glob("*.cpp"))]
-    sources += [*path.sources(), *path.tables()]
+    sources = [*sources, *path.sources(), *path.tables()]
     name = f'-DMOE_ISA_NAME="{isa}"'
     argv = [*find_compiler().argv, *_FLAGS, *native.flags, name, *MODELS[isa], "-o", str(out)]
     subprocess.run([*argv, *map(str, sources)], check=True, capture_output=True)
