@@ -7,8 +7,9 @@ import pytest
 
 from moe_prof.collectors.disassembly import Instruction
 from moe_prof.kernels.elf import CodeSegment
+from moe_prof.program.loops import CodeStretch
 from moe_prof.program.placing import in_file
-from moe_prof.program.sampling import _Code, judge, read, system_kind
+from moe_prof.program.sampling import judge, read, system_kind
 from moe_prof.program.speeds import Around, Sample
 
 SCRIPT = """\
@@ -130,7 +131,7 @@ def test_operands_relative_to_the_next_instruction():
         Instruction(0x1381, "sub $0x1,%rax", None),
         Instruction(0x1385, "jne 1378", 0x1378),
     ]
-    loop = _Code(listing).around(0x1381)
+    loop = CodeStretch(listing).around(0x1381)
     assert loop.texts[0] == "lock addq $0x1,0x4078(%rip)"
 
 
@@ -198,7 +199,7 @@ def test_few_samples_show_no_imbalance(one_works, other_works, times):
 
 def code_of(count):
     """A function of so many instructions in which every second one jumps back to its begin."""
-    return _Code([
+    return CodeStretch([
         Instruction(4 * n, "jne 0" if n % 2 else "add $0x1,%rax", 0 if n % 2 else None)
         for n in range(count)
     ])  # fmt: skip
