@@ -27,7 +27,7 @@ _FLAGS = (
     "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-pthread",
     "-Wno-unknown-pragmas", "-DMOE_CHECK_MICROKERNELS", f"-I{CPP}", f"-I{SOURCE_DIR / 'include'}",
 )  # fmt: skip
-_PLAN = ("plan", "parallel", "cpus", "wait_policy", "thread_pool", "variants/packed",
+_PLAN = ("plan", "parallel", "cpus", "same_memory", "wait_policy", "thread_pool", "variants/packed",
          "variants/dispatched")  # fmt: skip
 
 
