@@ -64,6 +64,7 @@ class ProgramEvidence:
         shared_line: share of samples in loops that write to a line that others write.
         blocked: share of the wall time in which an active thread slept in a lock, on average over
             them; None where the system does not tell.
+        idle_cpus: CPUs that neither it nor another program used, on average over the wall time.
         yielding: share of the samples in which a thread gives its CPU away, having nothing to do.
         faulting: share of the system's samples that serve page faults.
         flushed_s: user time with denormals flushed to zero.
@@ -96,6 +97,7 @@ class ProgramEvidence:
     own_share: float | None = None
     shared_line: float | None = None
     blocked: float | None = None
+    idle_cpus: float | None = None
     yielding: float = 0.0
     faulting: float | None = None
     flushed_s: float | None = None

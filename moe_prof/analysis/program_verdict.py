@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from moe_prof.analysis import program_threads as threads
 from moe_prof.analysis.program_demands import (
     MEMORY_CAUSES,
     POINTER_MIN,
@@ -25,7 +26,7 @@ from moe_prof.analysis.program_demands import (
 )
 from moe_prof.analysis.program_demands import largest as largest_of
 from moe_prof.analysis.verdict import DOCTOR, MORE_PER_INSTRUCTION, Cause, Verdict
-from moe_prof.units import count_text, digits_text, share_text, time_text
+from moe_prof.units import count_text, share_text, time_text
 
 SHORTEST_S = 0.05
 SYSTEM_MIN = 0.35
@@ -35,23 +36,10 @@ FAULT_S = 0.5e-6
 """A minor page fault costs 0.25 to 2 us, zeroing and virtualized page tables included."""
 FAULTS_OF_SYSTEM_MIN = 0.2
 FAULTING_MIN = 0.5
-BLOCKED_OF_IDLE_MIN = 0.5
-"""Of the time in which threads are not ready to run, what they must spend in locks."""
 SWITCHES_PER_S = 2000.0
 IDLE_MIN = 0.9
-WAITING_MIN = 0.25
-YIELDING_MIN = 0.1
-"""Who yields shows less of its waiting where other programs take the CPU."""
-QUEUE_MIN = 1.2
-CROWDED_MOST, LOCKED_MIN = 1.5, 0.1
 ACTIVE_MIN = 0.05
 OTHERS_MIN = 0.1
-SINGLE_MIN = 0.3
-SERIAL_MIN = 0.5
-IMBALANCE_MIN = 1.2
-ALONE_MIN = 0.95
-"""Of a team's work, what one thread does where the others do nothing but wait for it."""
-SHARED_LINE_MIN = 0.3
 DENORMAL_GAIN = 1.4
 EXPLAINED_MIN = 0.4
 STALLED_MIN = 0.25
@@ -107,41 +95,11 @@ def _sleeping(e: ProgramEvidence) -> Verdict | None:
     )
 
 
-def _crowded_lock(e: ProgramEvidence) -> Verdict | None:
-    """More threads than CPUs, some of them asleep in locks."""
-    few = e.runnable < CROWDED_MOST * e.cpus
-    if (
-        min(e.active_threads, e.most_threads) <= e.cpus
-        or not few
-        or (e.blocked or 0.0) < LOCKED_MIN
-    ):
-        return None
-    if e.runnable / e.team <= 1 - WAITING_MIN:
-        return None  # CPUs stay free: the locks alone
-    return Verdict(
-        "unknown",
-        f"{e.active_threads} busy threads share {e.cpus} CPUs and sleep in locks "
-        f"{share_text(e.blocked)} of the time: which of the two costs more cannot be told",
-        f"run it with {e.cpus} threads",
-    )
-
-
-def _oversubscribed(e: ProgramEvidence) -> Verdict | None:
-    if min(e.active_threads, e.most_threads) <= e.cpus or e.runnable < QUEUE_MIN * e.cpus:
-        return None
-    return Verdict(
-        "oversubscribed",
-        f"{digits_text(e.runnable)} of its {e.active_threads} busy threads want to run at a time, "
-        f"on {e.cpus} CPUs",
-        f"use {e.cpus} threads",
-    )
-
-
 def _system(e: ProgramEvidence) -> Verdict | None:
     share = e.sys_s / e.cpu_s if e.cpu_s else 0.0
     if share < SYSTEM_MIN:
         return None
-    if max(e.polling or 0.0, e.yielding) >= WAITING_MIN and e.team > 1:
+    if max(e.polling or 0.0, e.yielding) >= threads.WAITING_MIN and e.team > 1:
         return None  # its threads call the system to wait
     text = f"{share_text(share)} of its CPU time is the system's"
     if _faults(e):
@@ -171,72 +129,6 @@ def _faults(e: ProgramEvidence) -> bool:
     if e.faulting is not None:
         return e.faulting >= FAULTING_MIN
     return e.minor_faults * FAULT_S >= FAULTS_OF_SYSTEM_MIN * e.sys_s
-
-
-def _only_polling(e: ProgramEvidence) -> Verdict | None:
-    """One thread does all the work; a part in which they all work would show the others' share."""
-    if e.own_polling < WAITING_MIN or e.team < 2 or e.busiest < ALONE_MIN * e.team:
-        return None
-    return Verdict(
-        "spin_bound",
-        f"{share_text(e.own_polling)} of the samples are in loops of the program that only poll; "
-        "one thread works, the others do nothing else",
-        "let them sleep until there is work, or give them some of it",
-    )
-
-
-def _waiting(e: ProgramEvidence) -> Verdict | None:
-    if e.active_threads < 2 and (e.polling or 0.0) < WAITING_MIN:
-        return None
-    idle = max(0.0, 1 - min(1.0, e.runnable / e.team)) if e.team > 1 else 0.0
-    polling = (e.polling or 0.0) * (1 - idle)
-    least = YIELDING_MIN if e.yielding >= YIELDING_MIN else WAITING_MIN
-    if idle + polling < least:
-        return None
-    text = f"its threads wait {share_text(idle + polling)} of their time"
-    uneven = e.busiest >= IMBALANCE_MIN
-    serial = e.main_is_busiest and (e.own_share or 0.0) >= SERIAL_MIN and uneven
-    if e.single_share >= SINGLE_MIN or serial:
-        return Verdict(
-            "serial_bound",
-            f"{text}; one thread works alone meanwhile, in code of its own",
-            "make the serial part parallel, or shorter",
-        )
-    if uneven:
-        return Verdict(
-            "imbalance",
-            f"{text}; the busiest works {e.busiest:.2f} times the mean",
-            "divide the work evenly, or schedule it dynamically",
-        )
-    if polling < least:
-        return _taking_turns(e, idle, text)
-    return Verdict(
-        "spin_bound",
-        f"{text}; {share_text(e.polling)} of the samples are in loops that only poll",
-        "give threads more work between waits, or let them sleep",
-    )
-
-
-def _taking_turns(e: ProgramEvidence, idle: float, text: str) -> Verdict | None:
-    """Threads of equal work that sleep in locks: one at a time gets on."""
-    if e.active_threads < 2 or (e.blocked or 0.0) < BLOCKED_OF_IDLE_MIN * idle:
-        return None
-    return Verdict(
-        "serial_bound",
-        f"{text}, asleep in locks: {digits_text(e.runnable)} of {e.active_threads} run at a time",
-        "hold locks for less time, or give each thread data of its own",
-    )
-
-
-def _shared_line(e: ProgramEvidence) -> Verdict | None:
-    if e.shared_line is None or e.shared_line < SHARED_LINE_MIN:
-        return None
-    return Verdict(
-        "false_sharing",
-        f"{share_text(e.shared_line)} of the samples are in loops of several threads that write to "
-        "different places of the same cache line",
-        "give each thread's data a line of its own: pad to 64 or 128 bytes",
-    )
 
 
 def _denormals(e: ProgramEvidence) -> Verdict | None:
@@ -366,7 +258,7 @@ def _what_is_missing(e: ProgramEvidence) -> str:
 
 
 OUTER_RULES: tuple[Rule, ...] = (
-    _too_short, _sleeping, _crowded_lock, _oversubscribed, _system, _only_polling, _waiting,
-    _shared_line,
+    _too_short, _sleeping, threads.one_by_one, threads.crowded_lock, threads.oversubscribed,
+    _system, threads.only_polling, threads.waiting, threads.shared_line, threads.crowded_out,
 )  # fmt: skip
 RULES: tuple[Rule, ...] = (*OUTER_RULES, _denormals, _slots, _working)

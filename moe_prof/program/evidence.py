@@ -44,6 +44,7 @@ def evidence_of(watched: Watched) -> ProgramEvidence:
         busiest=most * len(active) / total if total else 1.0,
         main_is_busiest=_is_main(threads, most),
         blocked=_blocked(active),
+        idle_cpus=watched.idle_cpus,
     )
 
 

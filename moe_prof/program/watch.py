@@ -23,6 +23,7 @@ from pathlib import Path
 
 from moe_prof.errors import UsageError, WorkloadError
 from moe_prof.kernels.elf import foreign_reason
+from moe_prof.measure import crowd
 from moe_prof.parent_death import ended_with_this_process
 
 INTERVAL_S = 0.004
@@ -53,6 +54,7 @@ class Watched:
         most_threads: the most threads at one time.
         cpus: CPUs that it may use.
         interrupted: Ctrl-C ended it; the figures are of the time before.
+        idle_cpus: of those, that nothing used, on average; None over too short a time.
     """
 
     exit_code: int
@@ -69,6 +71,7 @@ class Watched:
     most_threads: int
     cpus: int
     interrupted: bool = False
+    idle_cpus: float | None = None
 
     @property
     def cpu_s(self) -> float:
@@ -131,7 +134,7 @@ def watch(
         WorkloadError: it was killed by a signal, or did not end in time.
     """
     tasks = _Tasks()
-    started_s = time.monotonic()
+    started_s, before = time.monotonic(), crowd.read()
     with (
         (folder / f"{name}.stdout").open("wb") as out,
         (folder / f"{name}.stderr").open("wb") as err,
@@ -145,7 +148,7 @@ def watch(
                 interrupted, usage = True, _ended(process)
             finally:
                 end(process)
-    wall_s = time.monotonic() - started_s
+    wall_s, used = time.monotonic() - started_s, crowd.between(before, crowd.read())
     if not interrupted:
         check(process.returncode, command, timed_out=usage is None, timeout_s=timeout_s)
     assert usage is not None
@@ -167,6 +170,7 @@ def watch(
         most_threads=max(1, tasks.most),
         cpus=cpus,
         interrupted=interrupted,
+        idle_cpus=None if used is None else max(0.0, used.cpus - used.others),
     )
 
 

@@ -91,6 +91,14 @@ CASES = [
     ("spin_bound", replace(TWO, polling=0.5, own_polling=0.49, busiest=1.98,
                            main_is_busiest=False)),
     ("serial_bound", replace(TWO, polling=0.4, own_polling=0.4, busiest=1.7, own_share=0.9)),
+    # one of them runs, on the CPU where both queue, though another is idle; or none is
+    ("serial_bound", replace(TWO, wall_s=0.65, user_s=0.59, runnable=1.94, voluntary=188,
+                             blocked=0.01, idle_cpus=1.0, loop_cycles=2.3e9, loop_bound="ports")),
+    ("unknown", replace(TWO, wall_s=2.0, user_s=0.6, runnable=1.95, voluntary=180,
+                           blocked=0.0, idle_cpus=0.1, loop_cycles=2.3e9, loop_bound="ports",
+                           instructions=1e9)),
+    ("serial_bound", replace(TWO, active_threads=4, most_threads=5, runnable=3.4, voluntary=900,
+                             wall_s=1.0, user_s=1.0, blocked=0.2, idle_cpus=0.9)),
     # more threads than CPUs, that sleep in locks: two causes; many that are ready are one
     ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=2.6, blocked=0.15,
                         loop_cycles=7.9e9, loop_bound="dependency")),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from moe_prof.errors import UsageError, WorkloadError
+from moe_prof.measure import crowd
 from moe_prof.program import watch
 
 
@@ -29,6 +30,13 @@ def test_cpu_time_is_its_own(tmp_path):
     assert seen.most_threads == 1
     assert seen.single_share == 1.0
     assert seen.threads[0].is_main
+
+
+def test_what_others_leave_idle(monkeypatch, tmp_path):
+    """The machine's use beside the program's time: neither its own nor others' is idle."""
+    readings = iter([crowd.Reading(10.0, 5.0, 0.0, 4), crowd.Reading(12.0, 9.0, 0.0, 4)])
+    monkeypatch.setattr(crowd, "read", lambda: next(readings))
+    assert run(tmp_path, "true").idle_cpus == 2.0
 
 
 def test_crash_names_the_signal(tmp_path):
