@@ -49,7 +49,7 @@ def crowded_out(e: ProgramEvidence) -> Verdict | None:
     return Verdict(
         "unknown",
         f"its {e.active_threads} busy threads use {e.cpu_s / e.wall_s:.2f} CPUs and slept "
-        f"{count_text(e.voluntary)} times: they may take turns, or other programs leave them no more",
+        f"{count_text(e.voluntary)} times: they may take turns, or others leave them no more",
         "run it again while nothing else runs",
     )
 
@@ -87,6 +87,8 @@ def oversubscribed(e: ProgramEvidence) -> Verdict | None:
     """More threads than CPUs want to run."""
     if min(e.active_threads, e.most_threads) <= e.cpus or e.runnable < QUEUE_MIN * e.cpus:
         return None
+    if e.idle_cpus is not None and _taking_one_cpu(e):
+        return crowded_out(e)
     return Verdict(
         "oversubscribed",
         f"{digits_text(e.runnable)} of its {e.active_threads} busy threads want to run at a time, "

@@ -99,6 +99,8 @@ CASES = [
                            instructions=1e9)),
     ("serial_bound", replace(TWO, active_threads=4, most_threads=5, runnable=3.4, voluntary=900,
                              wall_s=1.0, user_s=1.0, blocked=0.2, idle_cpus=0.9)),
+    ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=3.3, voluntary=768,
+                        wall_s=0.31, user_s=0.23, sys_s=0.05, blocked=0.09, idle_cpus=0.1)),
     # more threads than CPUs, that sleep in locks: two causes; many that are ready are one
     ("unknown", replace(TWO, active_threads=4, most_threads=5, runnable=2.6, blocked=0.15,
                         loop_cycles=7.9e9, loop_bound="dependency")),
