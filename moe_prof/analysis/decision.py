@@ -129,7 +129,7 @@ def time_ratio(
     value = float(np.median(list(new.values())) / np.median(list(old.values())))
     if count < MIN_SAMPLES:
         bare = Interval(value, None, None, count, "none", too_few_text(count))
-        return Ratio(bare, paired=False, effect=effect)
+        return Ratio(bare, paired=bool(common), effect=effect)
     sides = [{key: math.log(value) for key, value in side.items()} for side in (new, old)]
     above, below = (_estimate(_grouped(side), generator) for side in sides)
     negative = replace(below, mean=-below.mean)

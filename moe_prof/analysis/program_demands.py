@@ -15,6 +15,7 @@ from moe_prof.units import bytes_text, count_text
 FULL_SLOTS = 0.5
 """From this share of slots filled on, fewer instructions help more than other ports would."""
 POINTER_MIN = 0.2
+WALKING_MIN = 0.5
 SMALL_SHARE = 0.8
 BANDWIDTH_MIN = 0.35
 OVERLAP = 0.2
@@ -58,6 +59,8 @@ class ProgramEvidence:
         single_share: share of the wall time in which there was one thread only.
         polling: share of the samples in code that only waits.
         own_polling: the part of it in loops of the program itself, not in a runtime.
+        locking / walking: share of the samples inside locks, and in loops that go through memory by
+            small steps, whose lines are fetched before they are asked for.
         busiest: work of the busiest thread over the mean of the active ones.
         main_is_busiest / own_share: whether that is the main thread, and the share of its work in
             functions that no other thread ran.
@@ -92,6 +95,8 @@ class ProgramEvidence:
     single_share: float = 1.0
     polling: float | None = None
     own_polling: float = 0.0
+    locking: float = 0.0
+    walking: float = 0.0
     busiest: float = 1.0
     main_is_busiest: bool = True
     own_share: float | None = None
@@ -208,13 +213,14 @@ def _memory_demands(e: ProgramEvidence, clock: float) -> list[Demand]:
         chained = e.pointer_share >= POINTER_MIN
         waiting = lines * latency * (1.0 if chained else OVERLAP) * clock
         moving = lines * LINE_BYTES / rate * clock
-        streams = not chained and _streams(e, lines, rate)
+        walks = not chained and e.walking >= WALKING_MIN
+        streams = walks or (not chained and _streams(e, lines, rate))
         cycles = moving if streams else max(waiting, moving)
         cause: Cause = "l2_bound" if level == 0 else "l3_bound"
         if level == 2:
             cause = "dram_bandwidth_bound" if streams else "dram_latency_bound"
         place = ("L2", "L3", "main memory")[level]
-        how = "one after the other" if chained else "side by side"
+        how = "one after the other" if chained else "in order" if walks else "side by side"
         found.append(
             Demand(
                 cause, cycles,

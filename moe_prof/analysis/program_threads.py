@@ -24,6 +24,7 @@ IMBALANCE_MIN = 1.2
 ALONE_MIN = 0.95
 """Of a team's work, what one thread does where the others do nothing but wait for it."""
 SHARED_LINE_MIN = 0.3
+LOCK_ADVICE = "hold locks for less time, or give each thread data of its own"
 
 
 def one_by_one(e: ProgramEvidence) -> Verdict | None:
@@ -38,7 +39,7 @@ def one_by_one(e: ProgramEvidence) -> Verdict | None:
         f"{digits_text(e.runnable)} of its {e.active_threads} busy threads are ready to run, but "
         f"they use {e.cpu_s / e.wall_s:.2f} CPUs while {e.idle_cpus:.2f} are idle, and slept "
         f"{count_text(e.voluntary)} times: one at a time gets on",
-        "hold locks for less time, or give each thread data of its own",
+        LOCK_ADVICE,
     )
 
 
@@ -135,9 +136,22 @@ def waiting(e: ProgramEvidence) -> Verdict | None:
         )
     if polling < least:
         return _taking_turns(e, idle, text)
+    return _polling(e, text)
+
+
+def _polling(e: ProgramEvidence, text: str) -> Verdict:
+    """Threads of equal work that wait on their CPUs."""
+    if e.locking >= WAITING_MIN and e.locking > e.own_polling:
+        return Verdict(
+            "serial_bound",
+            f"{text}; {share_text(e.locking)} of the samples are in locks: one at a time gets on",
+            LOCK_ADVICE,
+        )
+    own = 2 * e.own_polling >= (e.polling or 0.0)
+    place, verb = ("loops", "poll") if own else ("code", "waits")
     return Verdict(
         "spin_bound",
-        f"{text}; {share_text(e.polling)} of the samples are in loops that only poll",
+        f"{text}; {share_text(e.polling)} of the samples are in {place} that only {verb}",
         "give threads more work between waits, or let them sleep",
     )
 
@@ -149,7 +163,7 @@ def _taking_turns(e: ProgramEvidence, idle: float, text: str) -> Verdict | None:
     return Verdict(
         "serial_bound",
         f"{text}, asleep in locks: {digits_text(e.runnable)} of {e.active_threads} run at a time",
-        "hold locks for less time, or give each thread data of its own",
+        LOCK_ADVICE,
     )
 
 

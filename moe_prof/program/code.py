@@ -55,6 +55,8 @@ _COUNTS = re.compile(
 _SLOT = re.compile(r"-0x[0-9a-f]+\(%rbp\)|(?:0x[0-9a-f]+)?\(%rsp\)")
 """A place on the stack, which unoptimized code uses like a register."""
 _LONGEST_POLL = 14
+LARGEST_STEP = 256
+"""Bytes an iteration: unrolled loops go on by a few lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,23 @@ def follows_pointers(texts: Sequence[str]) -> bool:
     steps = steps_of(texts)
     loads = [n for n, step in enumerate(steps) if step.loads]
     return any(n in _reached(steps, n) for n in loads)
+
+
+def walks(texts: Sequence[str]) -> bool:
+    """Whether all memory that a loop goes on to lies small steps ahead, as prefetchers foresee."""
+    moving = moving_registers(texts)
+    steps = {counter.register: counter.step for counter in counters(texts)}
+    found = False
+    for operand in filter(None, map(memory_operand, texts)):
+        step = 0
+        for name, scale in ((operand.base, 1), (operand.index, operand.scale)):
+            if name in moving and name not in steps:
+                return False
+            step += steps.get(name, 0) * scale
+        if abs(step) > LARGEST_STEP:
+            return False
+        found = found or step != 0
+    return found
 
 
 def divides_in_chain(texts: Sequence[str]) -> bool:

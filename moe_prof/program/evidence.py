@@ -57,6 +57,8 @@ def with_samples(evidence: ProgramEvidence, sampled: Sampled) -> ProgramEvidence
         evidence,
         polling=sampled.waiting,
         own_polling=sampled.own_polling,
+        locking=sampled.locking,
+        walking=sampled.walking,
         busiest=sampled.busiest if several else evidence.busiest,
         main_is_busiest=sampled.main_is_busiest if several else evidence.main_is_busiest,
         yielding=sampled.system.get("yield", 0) / sampled.count,

@@ -56,6 +56,7 @@ _KINDS = (
     ("call", re.compile(r"do_syscall|entry_SYSCALL|el0_svc|trap_ecall|_sys_")),
 )
 """Names in the system's part of a stack, on x86, Arm and RISC-V; the first that fits."""
+_LOCKS = re.compile(r"pthread_(?:mutex|rwlock)|lll_lock|mutex_unlock_usercnt")
 _SYSTEM = re.compile(r"libgomp|libomp|libiomp")
 
 
@@ -67,6 +68,8 @@ class Sampled:
         count: samples.
         waiting: share of samples in code that only waits.
         own_polling: the part of it that is in loops of the program itself, not in a runtime.
+        locking: share of samples inside locks, in the library and in the system below it.
+        walking: share of samples in loops that go through memory by small steps.
         work: samples in other code by thread, the main thread's under its own number.
         own_share: share of the busiest thread's work in functions that no other thread ran.
         shared_lines: share of the samples in loops that write a line which other threads write,
@@ -90,6 +93,8 @@ class Sampled:
     seen: dict[int, int] = field(default_factory=dict)
     system: dict[str, int] = field(default_factory=dict)
     own_polling: float = 0.0
+    locking: float = 0.0
+    walking: float = 0.0
     remark: str = ""
 
     @property
@@ -225,6 +230,8 @@ def judge(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> Sa
         count=len(samples),
         waiting=len(waiting) / len(samples),
         own_polling=sum(not _waits(s, {}) for s in waiting) / len(samples),
+        locking=sum(_locks(s) for s in samples) / len(samples),
+        walking=sum(_walks(s, loops) for s in samples) / len(samples),
         work=dict(by_thread),
         own_share=own / len(mine) if mine else 0.0,
         shared_lines=_shared_lines(samples, loops),
@@ -242,6 +249,16 @@ def system_kind(sample: Sample) -> str:
         return ""
     names = " ".join((sample.function, *sample.callers))
     return next((kind for kind, pattern in _KINDS if pattern.search(names)), "")
+
+
+def _walks(sample: Sample, loops: dict[tuple[str, int], Around]) -> bool:
+    loop = loops.get(sample.place)
+    return loop is not None and code.walks(loop.texts)
+
+
+def _locks(sample: Sample) -> bool:
+    """Whether a lock's functions are where the thread is, or right above the system's part."""
+    return any(_LOCKS.search(name) for name in (sample.function, *sample.callers))
 
 
 def _waits(sample: Sample, loops: dict[tuple[str, int], Around]) -> bool:

@@ -34,6 +34,8 @@ CASES = [
     ("page_fault_bound", replace(ONE, user_s=0.1, sys_s=1.4, minor_faults=800_000)),
     ("syscall_bound", replace(ONE, user_s=0.3, sys_s=1.0)),
     ("spin_bound", replace(TWO, polling=0.5)),
+    ("serial_bound", replace(TWO, polling=0.5, locking=0.9)),
+    ("spin_bound", replace(TWO, polling=0.5, own_polling=0.5, locking=0.3)),
     ("imbalance", replace(TWO, runnable=1.2, busiest=1.7, main_is_busiest=False)),
     ("imbalance", replace(TWO, polling=0.4, busiest=1.7)),
     ("serial_bound", replace(TWO, runnable=1.2, busiest=1.7, single_share=0.7)),
@@ -55,6 +57,14 @@ CASES = [
         "dram_bandwidth_bound",
         replace(
             ONE, max_rss_bytes=300 << 20, l1_misses=3e8, l2_misses=3e8, l3_misses=3e8,
+        ),
+    ),
+    # a chain of additions along an array that is fetched ahead of them
+    (
+        "dependency_bound",
+        replace(
+            ONE, max_rss_bytes=300 << 20, l1_misses=1.2e8, l2_misses=1.2e8, l3_misses=1.2e8,
+            walking=1.0, loop_cycles=3.7e9, loop_bound="dependency",
         ),
     ),
     # independent random accesses: far from the bandwidth, but stalled

@@ -112,3 +112,20 @@ def test_floats():
 def test_chains_of_divisions(texts, answer):
     """Each waits for the one before; independent ones only for the divider."""
     assert code.divides_in_chain(texts) is answer
+
+
+@pytest.mark.parametrize(
+    ("texts", "walks"),
+    [
+        (("addsd (%rax),%xmm0", "add $0x8,%rax", "cmp %rdx,%rax", "jne 10"), True),
+        (("addsd (%rdi,%rax,8),%xmm0", "add $0x4,%rax", "jne 10"), True),
+        (("add (%rax),%rcx", "add $0x1000,%rax", "jne 10"), False),
+        (("mov (%rax),%rax", "sub $0x1,%rdx", "jne 10"), False),
+        (("mov (%rsi),%rax", "add (%rdi,%rax,8),%rcx", "add $0x8,%rsi", "jne 10"), False),
+        (("add $0x1,%rcx", "jne 10"), False),
+        (("mov (%rsi),%eax", "test %eax,%eax", "je 10"), False),
+    ],
+)
+def test_walks_go_by_small_steps(texts, walks):
+    """Pages at a time, pointers, gathered places and places that stay are no walk."""
+    assert code.walks(texts) == walks

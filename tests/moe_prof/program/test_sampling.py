@@ -190,6 +190,15 @@ def test_a_thread_that_only_waits_belongs_to_the_team():
     assert found.own_share == 1.0
 
 
+def test_locks_by_name():
+    """The library's functions, and the system's part below them."""
+    samples = [
+        one(1, 0, "pthread_mutex_lock@@GLIBC_2.2.5"), one(1, 0, "do_futex"), one(1, 0, "work"),
+        replace(one(2, 0, "futex_hash"), callers=("do_futex", "__GI___lll_lock_wait")),
+    ]  # fmt: skip
+    assert judge(samples, {}).locking == 0.5
+
+
 @pytest.mark.parametrize(("one_works", "other_works", "times"), [(15, 5, 1.0), (150, 50, 1.5)])
 def test_few_samples_show_no_imbalance(one_works, other_works, times):
     """Where most samples wait, the few that work are divided by chance."""
