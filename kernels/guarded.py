@@ -31,18 +31,24 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 class Guarded:
     """One array between guards.
 
+    Args:
+        margin_bytes: known bytes behind the array at least; with none an array that ends on a cache
+            line may end at the page that may not be touched.
+
     Attributes:
         array: the array, its bytes ``PATTERN`` at first.
     """
 
-    def __init__(self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
+    def __init__(
+        self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike, *, margin_bytes: int = 0
+    ) -> None:
         kind = np.dtype(dtype)
         self._name, size = name, math.prod(shape) * kind.itemsize
         page = mmap.PAGESIZE
-        inside = -(-max(size, 1) // page) * page
+        inside = -(-max(size + margin_bytes, 1) // page) * page
         self._memory = mmap.mmap(-1, inside + 2 * GUARD_BYTES)
         self._bytes = np.frombuffer(self._memory, np.uint8)
-        self._start = GUARD_BYTES + (inside - size) // ALIGNMENT * ALIGNMENT
+        self._start = GUARD_BYTES + (inside - margin_bytes - size) // ALIGNMENT * ALIGNMENT
         self._end, self._inside = self._start + size, slice(GUARD_BYTES, GUARD_BYTES + inside)
         self._bytes[self._inside] = PATTERN
         self._protect(0, GUARD_BYTES, _PROT_NONE)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from moe_prof.kernels.guarded import Guarded, frozen_copy
+from moe_prof.kernels.guarded import ALIGNMENT, Guarded, frozen_copy
 from moe_prof.kernels.info import ChosenExperts, PhaseTimes, PlanInfo
 from moe_prof.kernels.plan import Backend
 from moe_prof.kernels.weights import F32, Weights
@@ -72,7 +72,7 @@ class GuardedBackend:
         if self._x is None or self._y is None or self._source is None or not _same(x, self._source):
             self._source = x.copy()
             self._x = frozen_copy("x", x)
-            self._y = Guarded("y", x.shape, np.float32)
+            self._y = Guarded("y", x.shape, np.float32, margin_bytes=ALIGNMENT)
         return self._x, self._y
 
 

@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import secrets
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,14 @@ class Manifest:
     tools: Mapping[str, str]
     environment: Mapping[str, str]
     notes: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The program that was measured, its name and its arguments; "" where it was a scenario."""
+        if self.scenario or "--" not in self.argv:
+            return ""
+        name, *arguments = self.argv[self.argv.index("--") + 1 :] or ("",)
+        return shlex.join((Path(name).name, *arguments))
 
 
 class Session:
@@ -267,7 +276,10 @@ def load(folder: str | Path) -> SavedSession:
     try:
         data: Any = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path} is not a session: it has no manifest.json") from None
+        why = "it has no manifest.json" if path.exists() else "there is no such folder"
+        raise InputError(f"{path} is not a session: {why}") from None
+    except NotADirectoryError:
+        raise InputError(f"{path} is not a session: it is a file, not a folder") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path / 'manifest.json'} cannot be read: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("schema"), int):

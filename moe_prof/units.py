@@ -44,6 +44,11 @@ def plural_text(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def named_text(name: str, text: str) -> str:
+    """``name: text``, the name once where the text begins with it already."""
+    return text if text.startswith(f"{name}: ") else f"{name}: {text}"
+
+
 def bytes_text(value: float) -> str:
     """Bytes in binary units: ``1.59 MiB``."""
     for size, unit in _BINARY_STEPS:

@@ -15,7 +15,7 @@ from moe_prof.rows import Row
 from moe_prof.session import IMPORT_COMMAND, Manifest
 from moe_prof.toolversions import BUILD_TOOL, SOURCES_TOOL
 
-Name = Literal["scenario", "seed", "machine", "build", "compiler", "threads", "path"]
+Name = Literal["scenario", "seed", "machine", "build", "compiler", "threads", "path", "program"]
 NAMES: tuple[Name, ...] = get_args(Name)
 
 _MACHINE_FACTS = (
@@ -56,6 +56,7 @@ class Identity:
         imported: figures from another machine, of which nothing is known here.
         tools: version by name, as a manifest has them.
         variants: how each ran.
+        program: name and arguments of a program that was measured, "" for a scenario.
     """
 
     scenario: str
@@ -66,6 +67,7 @@ class Identity:
     tools: Mapping[str, str]
     environment: Mapping[str, str]
     variants: Mapping[str, VariantFacts] = field(default_factory=dict)
+    program: str = ""
 
 
 def identity(manifest: Manifest, rows: Iterable[Row]) -> Identity:
@@ -87,6 +89,7 @@ def identity(manifest: Manifest, rows: Iterable[Row]) -> Identity:
         tools=manifest.tools,
         environment=manifest.environment,
         variants=facts,
+        program=manifest.program,
     )
 
 
@@ -126,6 +129,8 @@ def _inputs(old: Identity, new: Identity) -> list[Difference]:
     found = _unequal("scenario", old.scenario or "unknown", new.scenario or "unknown")
     if not found and old.shape and new.shape:
         found = _unequal("scenario", _sizes(old.shape), _sizes(new.shape))
+    if old.program and new.program:
+        found += _unequal("program", old.program, new.program)
     if not (old.imported or new.imported):
         found += _unequal("seed", str(old.seed), str(new.seed))
     return found

@@ -33,6 +33,7 @@ from moe_prof.measure.results import DEFAULT_PROCESSES, WORKLOAD_FAILURES, Job
 from moe_prof.progress import Progress
 from moe_prof.render.bench_table import bench_body
 from moe_prof.rows import Row, unavailable
+from moe_prof.units import named_text
 
 BASELINE = "scalar"
 EXIT_UNAVAILABLE = 3
@@ -160,7 +161,7 @@ def _rows(measurement: Measurement, workload: Workload, usable_cpus: int) -> lis
 def _outcome(measurement: Measurement) -> tuple[int, tuple[str, ...]]:
     """The exit code, and one line for every variant that has no time."""
     lines = tuple(
-        f"{timing.variant}: {timing.reason or 'no sample was taken'}"
+        named_text(timing.variant, timing.reason or "no sample was taken")
         for timing in measurement.timings
         if not timing.trusted
     )

@@ -42,6 +42,7 @@ from moe_prof.topdown import counted, simulation
 from moe_prof.topdown.counted import Counters
 from moe_prof.topdown.counting import TIMEOUT_S, Counting, simulations_end_s
 from moe_prof.topdown.modelled import simulated_rows
+from moe_prof.units import named_text
 
 
 class CountersCommand:
@@ -136,7 +137,7 @@ class _Run:
         try:
             return counting.counts(name, isa_for(name, self.work.isa))
         except WorkloadError as error:
-            self.failures += (f"variant {name}: {error}",)
+            self.failures += (f"variant {named_text(name, str(error))}",)
             return counted.missing_counts(self.work.scenario.label, name, str(error))
 
     def simulated(self) -> None:

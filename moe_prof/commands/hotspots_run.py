@@ -31,6 +31,7 @@ from moe_prof.progress import Progress
 from moe_prof.render import hotspots_report
 from moe_prof.rows import unavailable
 from moe_prof.session import Session
+from moe_prof.units import named_text
 
 TIMEOUT_S = 240.0
 NAMES = {"perf": perf_samples.NAME}  # of collectors in rows, where they differ
@@ -73,7 +74,7 @@ class ProfileRun:
                     self._missing(name, self.deadline.reason)
                     continue
                 self._missing(name, str(error))
-                self.failures.append(f"variant {name}: {error}")
+                self.failures.append(f"variant {named_text(name, str(error))}")
             except MoeProfError as error:
                 self._missing(name, str(error))
             else:
@@ -133,7 +134,7 @@ class ProfileRun:
         """A library that is wrong, crashed or hung, or that time did not suffice to check."""
         self._missing(timing.variant, timing.reason)
         if timing.status in WORKLOAD_FAILURES:
-            self.failures.append(f"variant {timing.variant}: {timing.reason}")
+            self.failures.append(f"variant {named_text(timing.variant, timing.reason)}")
 
     def _keep(self, name: str, profile: Profile) -> None:
         self.profiles[name] = profile

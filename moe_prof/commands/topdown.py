@@ -58,6 +58,7 @@ from moe_prof.topdown.modelled import Platform, model, platform_of, subject_of
 from moe_prof.topdown.stand_ins import StandIns
 from moe_prof.topdown.untimed import untimed_rows
 from moe_prof.topdown.verdicts import verdict_rows
+from moe_prof.units import named_text
 
 TIMING_SHARE = 0.4
 PHASES_SHARE = 0.12
@@ -167,7 +168,7 @@ class _Run:
             if self._trusted():
                 return 0, ()
             bad, code = list(self.measurement.timings), EXIT_UNAVAILABLE
-        return code, tuple(f"variant {t.variant}: {t.reason}" for t in bad)
+        return code, tuple(f"variant {named_text(t.variant, t.reason)}" for t in bad)
 
     def _note(self, *texts: str) -> None:
         """Remarks for the text and the manifest."""
@@ -212,7 +213,7 @@ class _Run:
             write_suite(self.measurement, self.work.scenario, self.session.raw)
         self._note(
             *self.measurement.notes,
-            *(f"{t.variant}: {t.note}" for t in self.measurement.timings if t.note),
+            *(named_text(t.variant, t.note) for t in self.measurement.timings if t.note),
             *(f"left out: {reason}" for _, reason in self.work.left_out),
         )
         if self.measurement.interrupted:

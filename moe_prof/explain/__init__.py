@@ -47,9 +47,9 @@ def _apply(rule: Rule, stages: Sequence[Stage]) -> Iterator[Finding]:
 
 def _pairs(stages: Sequence[Stage]) -> Iterator[tuple[tuple[Stage, ...], Stage]]:
     """Each stage with what it is compared with: the one before it, and the first."""
-    by_scenario: dict[str, list[Stage]] = {}
+    alike: dict[tuple[str, str], list[Stage]] = {}
     for stage in stages:
-        known = by_scenario.setdefault(stage.scenario, [])
+        known = alike.setdefault((stage.scenario, stage.manifest.program), [])
         if known:
             yield (known[-1],) if len(known) == 1 else (known[-1], known[0]), stage
         known.append(stage)

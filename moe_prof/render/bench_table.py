@@ -17,7 +17,7 @@ from moe_prof.render.tables import MISSING, NOISY
 from moe_prof.rows import Row
 from moe_prof.scenario import Scenario
 from moe_prof.stats import Interval, median_interval
-from moe_prof.units import count_text, digits_text, time_range_text, time_text
+from moe_prof.units import count_text, digits_text, named_text, time_range_text, time_text
 
 
 def bench_body(
@@ -85,7 +85,7 @@ def _notes(
     checked = measurement.checked_tokens
     lines.append(f"rel RMSE: against the float64 oracle, {checked} of {scenario.num_tokens} tokens")
     lines += [
-        f"{timing.variant}: {timing.reason or timing.note}"
+        named_text(timing.variant, timing.reason or timing.note)
         for timing in measurement.timings
         if timing.reason or timing.note
     ]

@@ -76,11 +76,14 @@ def _head(command: str, verdict: Verdict | None) -> Text:
     head.append(command, style="bold")
     if verdict is None:
         return head
-    if verdict.cause == "unknown":
-        head.append(f": what bounds it could not be told: {verdict.evidence}")
-    else:
-        head.append(f" is {verdict.cause.replace('_', ' ')}: {verdict.evidence}")
-    return head.append(f". Next: {verdict.advice}.")
+    return head.append(verdict_text(verdict.cause, verdict.evidence, verdict.advice))
+
+
+def verdict_text(cause: str, evidence: str, advice: str) -> str:
+    """A verdict as the rest of a sentence that begins with the program's name."""
+    if cause == "unknown":
+        return f": what bounds it could not be told: {evidence}. Next: {advice}."
+    return f" is {cause.replace('_', ' ')}: {evidence}. Next: {advice}."
 
 
 _Figure = tuple[str, float | None, str, str]

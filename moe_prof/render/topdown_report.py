@@ -16,7 +16,7 @@ from moe_prof.render.headline import answer, crowd_line, oversubscribed_line
 from moe_prof.render.tables import LEGEND, phase_table, stage_table, topdown_table
 from moe_prof.rows import Row
 from moe_prof.scenario import Scenario
-from moe_prof.units import bytes_text, count_text, digits_text, share_text
+from moe_prof.units import bytes_text, count_text, digits_text, named_text, share_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _verdicts(report: Report, index: RowIndex) -> list[RenderableType]:
         cause = index.text(variant, "verdict")
         if not cause:
             why = index.text(variant, "time")
-            lines.append(Text(f"{variant}: {why}"))
+            lines.append(Text(named_text(variant, why)))
             continue
         text = Text()
         text.append(variant, style="bold")

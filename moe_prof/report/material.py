@@ -108,7 +108,10 @@ def material_of(loaded: Sequence[SavedSession], *, accuracy: bool = False) -> Ma
 
 def _label(session: SavedSession) -> str:
     manifest = session.manifest
-    return " ".join(part for part in (manifest.scenario, manifest.command) if part) or "session"
+    return (
+        " ".join(part for part in (manifest.scenario or manifest.program, manifest.command) if part)
+        or "session"
+    )
 
 
 def _listed(rows: Sequence[Row], most: int) -> dict[Row, int]:

@@ -104,6 +104,15 @@ def test_load_refuses(tmp_path, content, words):
     assert words in str(caught.value)
 
 
+def test_what_is_no_folder(tmp_path):
+    """A file, and a name of nothing."""
+    file = tmp_path / "file"
+    file.write_text("")
+    for path, words in ((file, "it is a file"), (tmp_path / "none", "there is no such folder")):
+        with pytest.raises(InputError, match=words):
+            load(path)
+
+
 def test_environment_that_matters_is_recorded(tmp_path, monkeypatch):
     """Variables that change the speed are kept, others are not."""
     monkeypatch.setenv("OMP_NUM_THREADS", "7")

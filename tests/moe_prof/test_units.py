@@ -2,7 +2,7 @@
 
 import pytest
 
-from moe_prof.units import byte_pair_text, plural_text, share_text
+from moe_prof.units import byte_pair_text, named_text, plural_text, share_text
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,8 @@ def test_one_is_no_plural():
     """Nor is nothing one thing."""
     counts = (0, 1, 2)
     assert [plural_text(count, "token") for count in counts] == ["0 tokens", "1 token", "2 tokens"]
+
+
+def test_a_name_is_said_once():
+    """A reason that begins with it stays as it is."""
+    assert named_text("a.so", "a.so: wrong") == named_text("a.so", "wrong") == "a.so: wrong"

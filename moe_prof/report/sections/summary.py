@@ -9,6 +9,7 @@ from moe_prof.analysis.work import count_work
 from moe_prof.hotspots.names import short_name
 from moe_prof.render.ep_view import answer_text, cases_of
 from moe_prof.render.headline import answer, fastest_text
+from moe_prof.render.program_report import verdict_text
 from moe_prof.render.tables import LEGEND
 from moe_prof.report.material import Material, Source
 from moe_prof.report.parts import Context
@@ -55,7 +56,8 @@ def _story(source: Source, layer: str) -> Story:
     index, variants = source.index, source.variants
     crowd = crowding.warning(index, variants)
     state = _STATES.get(source.session.manifest.state, "")
-    sentences = [*_speed(source), *_spots(source), *_counts(source)]
+    told = _verdicts(source)
+    sentences = [*told, *_speed(source), *_spots(source), *([] if told else _counts(source))]
     if not sentences:
         sentences = [f"{count_text(len(source.rows))} figures of {_names(variants)}."]
     return Story(
@@ -64,6 +66,19 @@ def _story(source: Source, layer: str) -> Story:
         tuple(sentences),
         tuple(text for text in (layer, _run(source)) if text),
     )
+
+
+def _verdicts(source: Source) -> list[str]:
+    """What bounds a program, as it was told when it was measured."""
+    told = []
+    for name in source.variants if source.session.manifest.program else ():
+        cause, evidence, advice = (
+            source.index.text(name, metric)
+            for metric in ("verdict", "verdict_evidence", "verdict_advice")
+        )
+        if cause:
+            told.append(f"{name}{verdict_text(cause, evidence, advice)}")
+    return told
 
 
 def _speed(source: Source) -> list[str]:

@@ -163,6 +163,7 @@ def test_few_samples_give_a_ratio_without_interval():
     found = time_ratio(keyed([1.0] * 5), keyed([2.0] * 5), same_run=True)
     assert (found.interval.value, found.interval.low) == (2.0, None)
     assert "needs at least 6" in found.interval.reason
+    assert found.paired
 
 
 def test_no_samples_give_nothing():

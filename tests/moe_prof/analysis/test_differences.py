@@ -15,10 +15,12 @@ PLAIN = Identity(
     scenario="S1", shape=(1, 256, 128, 16, 4), seed=0, imported=False, machine=MACHINE,
     tools={"c++": "g++ 12", "build": "release", "kernel sources": "aa"}, environment={},
     variants={"packed": VariantFacts(2, "avx2"), "scalar": VariantFacts(1, "portable")},
+    program="mine --size 3",
 )  # fmt: skip
 PAIRS = [("scalar", "scalar"), ("packed", "packed")]
 CHANGES = {
     "scenario": {"scenario": "S2"},
+    "program": {"program": "other --size 3"},
     "seed": {"seed": 1},
     "machine": {"machine": MACHINE | {"model_name": "CPU 2"}},
     "build": {"tools": PLAIN.tools | {"build": "portable"}},

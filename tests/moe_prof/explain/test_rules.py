@@ -255,6 +255,17 @@ def test_hot_phase_by_instructions_is_likely():
     assert found["hot_router"].certainty == "likely"
 
 
+def test_programs_are_not_mixed():
+    """Fewer instructions of another program, or of other arguments, are no change."""
+    argvs = [("topdown", "--", path) for path in ("/tmp/a", "/tmp/b", "new/a")]
+    sessions = [
+        session(*counted(1e9, count, scope="process"), argv=argv, scenario="", run_id=str(count))
+        for argv, count in zip(argvs, (8e9, 2e9, 3e9), strict=True)
+    ]
+    assert "vectorised" not in rules_of(*sessions[:2])
+    assert "vectorised" in rules_of(*sessions)
+
+
 def test_scenarios_are_not_mixed():
     """Stages of different inputs are never before and after."""
     before, after = counted(1e9, 4e9), counted(1e9, 1e9)
