@@ -13,11 +13,12 @@ BLOCKED_OF_IDLE_MIN = 0.5
 """Of the time in which threads are not ready to run, what they must spend in locks."""
 ONE_MOST, IDLE_CPUS_MIN = 1.25, 0.5
 TURNS_PER_S = 20.0
+ONE_TOLERANCE, SIGNS_MIN = 0.15, 0.03
 WAITING_MIN = 0.25
 YIELDING_MIN = 0.1
 """Who yields shows less of its waiting where other programs take the CPU."""
 QUEUE_MIN = 1.2
-CROWDED_MOST, LOCKED_MIN = 1.5, 0.1
+CROWDED_MOST, LOCKED_MIN, LOCKS_MOST = 1.5, 0.1, 0.5
 SINGLE_MIN = 0.3
 SERIAL_MIN = 0.5
 IMBALANCE_MIN = 1.2
@@ -66,13 +67,18 @@ def _taking_one_cpu(e: ProgramEvidence) -> bool:
 
 
 def crowded_lock(e: ProgramEvidence) -> Verdict | None:
-    """More threads than CPUs, some of them asleep in locks."""
+    """More threads than CPUs, some of them asleep in locks, or most of their samples there."""
+    if min(e.active_threads, e.most_threads) <= e.cpus:
+        return None
+    if e.locking >= LOCKS_MOST:
+        return Verdict(
+            "serial_bound",
+            f"{share_text(e.locking)} of the samples of its {e.active_threads} busy threads are in "
+            f"locks, on {e.cpus} CPUs: one at a time gets on",
+            LOCK_ADVICE,
+        )
     few = e.runnable < CROWDED_MOST * e.cpus
-    if (
-        min(e.active_threads, e.most_threads) <= e.cpus
-        or not few
-        or (e.blocked or 0.0) < LOCKED_MIN
-    ):
+    if not few or (e.blocked or 0.0) < LOCKED_MIN:
         return None
     if e.runnable / e.team <= 1 - WAITING_MIN:
         return None  # CPUs stay free: the locks alone
@@ -157,8 +163,15 @@ def _polling(e: ProgramEvidence, text: str) -> Verdict:
 
 
 def _taking_turns(e: ProgramEvidence, idle: float, text: str) -> Verdict | None:
-    """Threads of equal work that sleep in locks: one at a time gets on."""
-    if e.active_threads < 2 or (e.blocked or 0.0) < BLOCKED_OF_IDLE_MIN * idle:
+    """Threads of equal work that sleep in locks: one at a time gets on.
+
+    Looks from outside see short sleeps seldom. Where just one thread is ready at a time, on
+    average, signs of locks are enough.
+    """
+    asleep = (e.blocked or 0.0) >= BLOCKED_OF_IDLE_MIN * idle
+    locks = max(e.blocked or 0.0, e.locking) >= SIGNS_MIN
+    turns = e.voluntary >= TURNS_PER_S * e.wall_s and abs(e.runnable - 1) <= ONE_TOLERANCE
+    if e.active_threads < 2 or not (asleep or (locks and turns)):
         return None
     return Verdict(
         "serial_bound",

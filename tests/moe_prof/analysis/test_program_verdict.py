@@ -35,6 +35,16 @@ CASES = [
     ("syscall_bound", replace(ONE, user_s=0.3, sys_s=1.0)),
     ("spin_bound", replace(TWO, polling=0.5)),
     ("serial_bound", replace(TWO, polling=0.5, locking=0.9)),
+    (
+        "serial_bound",
+        replace(TWO, active_threads=4, most_threads=5, runnable=3.6, polling=0.6, locking=0.8),
+    ),
+    ("oversubscribed", replace(TWO, active_threads=4, most_threads=5, runnable=3.6, locking=0.1)),
+    # two threads of which one is ready at a time: in locks, or asleep for other reasons
+    ("serial_bound", replace(TWO, user_s=1.0, runnable=1.05, voluntary=2600, blocked=0.07)),
+    ("serial_bound", replace(TWO, user_s=1.0, runnable=1.05, voluntary=2600, locking=0.05)),
+    ("unknown", replace(TWO, user_s=1.0, runnable=1.05, voluntary=2600, blocked=0.0)),
+    ("unknown", replace(TWO, user_s=1.0, runnable=1.4, voluntary=2600, blocked=0.07)),
     ("spin_bound", replace(TWO, polling=0.5, own_polling=0.5, locking=0.3)),
     ("imbalance", replace(TWO, runnable=1.2, busiest=1.7, main_is_busiest=False)),
     ("imbalance", replace(TWO, polling=0.4, busiest=1.7)),
