@@ -175,17 +175,26 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SavedSession:
-    """A session read back: its manifest and rows."""
+    """A session read back: its manifest and rows, and which of its files is damaged, or ""."""
 
     folder: Path
     manifest: Manifest
     rows: tuple[Row, ...]
+    damage: str = ""
 
     def __repr__(self) -> str:
         """A line, not thousands of rows."""
         told = self.manifest
         what = " ".join(filter(None, (told.command, told.scenario, *told.variants)))
         return f"<session {self.folder.name}: {what}, {len(self.rows)} rows, {told.state}>"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of its figures has to know: that it did not end, that a file is damaged."""
+        found = [self.damage] if self.damage else []
+        if self.manifest.state != "complete":
+            found.append(f"{self.folder}: the run is {self.manifest.state}, so rows may be missing")
+        return tuple(found)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -295,7 +304,8 @@ def load(folder: str | Path) -> SavedSession:
     wrong = _wrong_field(manifest)
     if wrong:
         raise InputError(f"{path / 'manifest.json'} is damaged: {wrong} is of another type")
-    return SavedSession(path, manifest, tuple(_load_rows(path)))
+    rows, damage = _load_rows(path)
+    return SavedSession(path, manifest, tuple(rows), damage)
 
 
 def _wrong_field(manifest: Manifest) -> str:
@@ -314,17 +324,20 @@ def _wrong_field(manifest: Manifest) -> str:
     return "" if isinstance(manifest.seed, int) else "seed"
 
 
-def _load_rows(path: Path) -> list[Row]:
-    table, journal = path / TABLE, path / JOURNAL
+def _load_rows(path: Path) -> tuple[list[Row], str]:
+    """The rows, and what was wrong with the file that should have held them."""
+    table, journal, damage = path / TABLE, path / JOURNAL, ""
     if table.exists():
         import pandas as pd  # noqa: PLC0415  (slow to import)
 
         try:
-            return from_frame(pd.read_parquet(table))
+            return from_frame(pd.read_parquet(table)), ""
         except (OSError, TypeError, ValueError) as error:
             if not journal.exists():
                 raise InputError(f"{table} cannot be read: {error}") from error
-    return _journal_rows(journal) if journal.exists() else []
+            first = str(error).partition("\n")[0]
+            damage = f"{table} cannot be read ({first}); its rows are taken from {JOURNAL}"
+    return (_journal_rows(journal) if journal.exists() else []), damage
 
 
 def _journal_rows(journal: Path) -> list[Row]:

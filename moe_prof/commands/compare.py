@@ -142,9 +142,7 @@ def _title(saved: SavedSession) -> str:
 
 def _state(saved: SavedSession) -> list[str]:
     """What lowers the trust in a session as a whole."""
-    found = []
-    if saved.manifest.state != "complete":
-        found.append(f"{saved.folder} is {saved.manifest.state}: only what was measured counts")
+    found = list(saved.remarks)
     index = RowIndex(saved.rows)
     crowded = warning(index, index.variants)
     if crowded:

@@ -12,7 +12,6 @@ from moe_prof.errors import UnavailableError, UsageError
 from moe_prof.explain import explain
 from moe_prof.progress import Progress
 from moe_prof.render import findings as view
-from moe_prof.session import SavedSession
 
 
 class ExplainCommand:
@@ -58,7 +57,7 @@ class ExplainCommand:
             rows=tuple(view.rows(findings)),
             body=view.body(findings),
             machine=dict(loaded[-1].manifest.machine),
-            remarks=tuple(_remark(saved) for saved in loaded if saved.manifest.state != "complete"),
+            remarks=tuple(remark for saved in loaded for remark in saved.remarks),
         )
 
 
@@ -68,7 +67,3 @@ def _check_distinct(folders: list[Path]) -> None:
         if folder.resolve() in known:
             raise UsageError(f"{folder} is named twice; before and after must be two sessions")
         known.add(folder.resolve())
-
-
-def _remark(saved: SavedSession) -> str:
-    return f"{saved.folder}: the run is {saved.manifest.state}, so rows may be missing"

@@ -56,6 +56,7 @@ from moe_prof.units import time_text
 
 DEFAULT_TIME_S = 600.0
 """A program that takes longer needs --max-time."""
+EXIT_WORKLOAD = 6
 COUNTERS = "counters"
 """The command that wants counts and no verdict."""
 REPEATABLE_S = 20.0
@@ -160,8 +161,6 @@ class _Run:
         if self.watched.interrupted:
             self.interrupted = True
             return
-        if self.watched.exit_code:
-            self.notes.append(f"the program returned {self.watched.exit_code}")
         again = self.watched.wall_s <= REPEATABLE_S and not self.watched.exit_code
         if self._short() and not self.only_counts:
             return
@@ -292,6 +291,7 @@ class _Run:
         if self.interrupted:
             self.session.update(state="partial")
         self.session.add(program_report.rows(self.label, self.watched, self.evidence, verdict))
+        exit_code, errors = self._outcome(self.watched)
         return Result(
             rows=self.session.rows,
             body=program_report.body(
@@ -299,9 +299,22 @@ class _Run:
             ),
             machine=self.machine.as_dict(),
             session=self.session.folder,
-            exit_code=EXIT_INTERRUPTED if self.interrupted else 0,
-            errors=("interrupted",) if self.interrupted else (),
+            exit_code=exit_code,
+            errors=errors,
         )
+
+    def _outcome(self, watched: Watched) -> tuple[int, tuple[str, ...]]:
+        """The exit code, and in a line why it is not 0."""
+        if self.interrupted:
+            return EXIT_INTERRUPTED, ("interrupted",)
+        if watched.exit_code:
+            failed = (
+                f"the program {self.command[0]!r} returned {watched.exit_code}: it was run once, "
+                f"and its figures are those of a run that failed; what it printed is in "
+                f"{self.session.raw}"
+            )
+            return EXIT_WORKLOAD, (failed,)
+        return 0, ()
 
     def _verdict(self, evidence: ProgramEvidence, watched: Watched) -> Verdict:
         """What the evidence says; where it was cut off, only what needs no more of it."""

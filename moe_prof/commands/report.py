@@ -60,16 +60,15 @@ class ReportCommand:
         _write(path, page.html)
         rows = tuple(row for source in material.sources for row in source.rows)
         size_bytes = len(page.html.encode("utf-8"))
-        remark = (
-            f"the page has {bytes_text(size_bytes)}, which opens slowly; report fewer sessions"
-            if size_bytes > HEAVY_BYTES
-            else ""
-        )
+        remarks = [one for source in material.sources for one in source.session.remarks]
+        if size_bytes > HEAVY_BYTES:
+            size = bytes_text(size_bytes)
+            remarks.append(f"the page has {size}, which opens slowly; report fewer sessions")
         return Result(
             rows=rows,
             body=_body(path, page),
             machine=dict(material.sources[0].session.manifest.machine),
-            remarks=(remark,) if remark else (),
+            remarks=tuple(remarks),
         )
 
 

@@ -143,7 +143,7 @@ class _Job:
             found, reasons = roofline_points.points(
                 one.rows, self._ceilings_for(one), usable_cpus=_usable(one)
             )
-            self._keep(found, [f"{one.folder}: {reason}" for reason in reasons])
+            self._keep(found, [*one.remarks, *(f"{one.folder}: {reason}" for reason in reasons)])
 
     def measure(self, work: Sequence[Workload], opened: Session) -> None:
         """Time the variants of every scenario, then their phases."""

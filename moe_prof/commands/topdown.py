@@ -202,8 +202,13 @@ class _Run:
         )
 
     def _time(self) -> None:
-        request = self._request(self._jobs(), TIMING_SHARE)
-        self.measurement = measure(request, self.progress, folder=self.session.raw / "timing")
+        jobs = self._jobs()
+        self.measurement = self._measured(self._request(jobs, TIMING_SHARE))
+        left_s = self.deadline.left_s(self.max_time_s or 0.0)
+        late = all(timing.status == "no_time" for timing in self.measurement.timings)
+        if late and self.max_time_s is not None and left_s > TIMING_SHARE * self.max_time_s:
+            # Times are worth more than all that would follow.
+            self.measurement = self._measured(self._request(jobs, left_s / self.max_time_s))
         self.session.add(
             builtin.timing_rows(
                 self.measurement, self.work.scenario, usable_cpus=self.machine.usable_cpus()
@@ -218,6 +223,9 @@ class _Run:
         )
         if self.measurement.interrupted:
             raise KeyboardInterrupt
+
+    def _measured(self, request: Request) -> Measurement:
+        return measure(request, self.progress, folder=self.session.raw / "timing")
 
     def _trusted(self) -> list[Job]:
         assert self.measurement is not None

@@ -119,7 +119,7 @@ class Versus:
         found = differences(before, after, couples)
         self._alike = not found
         self._notes += refuse(found, self.args, what)
-        self._notes += remarks(before, after)
+        self._notes += [*remarks(before, after), *self.saved.remarks]
 
     def enough(self, jobs: Mapping[str, Job]) -> Callable[[Mapping[str, Samples]], bool] | None:
         """What tells a run when its samples answer the question; None without an old variant.

@@ -9,6 +9,8 @@ from moe_prof.measure.results import DEFAULT_BUDGET_S, Status
 HANG_BASE_S = 120.0
 HANG_MACS_PER_S = 5e7
 """A forward slower than this, beyond the base, is taken for a hang."""
+HANG_UNDER_LIMIT_S = 2.0
+"""The base for compiled code where a time limit is shorter."""
 HANG_SAMPLES = 20
 SETUP_SHARE = 0.4
 """Of a hard time limit, what preparing or checking one variant may take."""
@@ -41,18 +43,22 @@ class Clock:
         return self.budget_s - self.elapsed_s
 
     def step_limit(
-        self, step: str, macs: int, *, sample_s: float | None, hang_s: float | None
-    ) -> tuple[float, Status]:
+        self, step: str, operations: int, *, sample_s: float | None, hang_s: float | None,
+        compiled: bool = False,
+    ) -> tuple[float, Status]:  # fmt: skip
         """How long to wait for the end of a step, and what it means when it does not end.
 
         Args:
             step: of the variant at hand, "" before there is one.
-            macs: of one forward.
+            operations: of one forward, or of preparing it, whatever is more.
             sample_s: what a sample of the variant takes, None before it is known.
             hang_s: the time after which a step hangs, None: from the work.
+            compiled: nothing is compiled in the step; so where even very slow code would end
+                within a short time limit, what does not end hangs.
         """
+        slow_s = operations / HANG_MACS_PER_S
         if hang_s is None:
-            hang_s = HANG_BASE_S + macs / HANG_MACS_PER_S
+            hang_s = HANG_BASE_S + slow_s
             if step == "sample":
                 hang_s = max(HANG_BASE_S / 10, HANG_SAMPLES * (sample_s or 0.0))
         limits: list[tuple[float, Status]] = [(hang_s, "hung")]
@@ -60,7 +66,10 @@ class Clock:
             limits.append((self.left_s, "no_time"))
             if step and step != "sample":
                 limits.append((SETUP_SHARE * self.budget_s, "no_time"))
-        return min(limits)
+        limit_s, blame = min(limits)
+        if compiled and step and limit_s >= HANG_UNDER_LIMIT_S + slow_s:
+            return limit_s, "hung"
+        return limit_s, blame
 
 
 def late_text(blame: Status, step: str, limit_s: float) -> str:

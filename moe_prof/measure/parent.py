@@ -104,7 +104,9 @@ class _Run:
         self._progress = progress
         self._scratch = scratch
         self._clock = Clock(request.max_time_s, request.budget_s)
-        self._macs = count_work(request.scenario).macs
+        work = count_work(request.scenario)
+        self._macs = work.macs
+        self._operations = max(work.macs, work.expert_bytes * request.scenario.stored_experts)
         self._checked_tokens = 0
         self._processes: set[int] = set()
         self._index = -1
@@ -304,9 +306,10 @@ class _Run:
         record = self.records.get(self._variant)
         return self._clock.step_limit(
             self._step if record is not None else "",
-            self._macs,
+            self._operations,
             sample_s=None if record is None else record.sample_s,
             hang_s=self._request.hang_s,
+            compiled=is_library_path(self._variant),
         )
 
     def _take(self, event: dict[str, Any]) -> None:

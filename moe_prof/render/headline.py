@@ -45,7 +45,10 @@ def fastest_text(index: RowIndex, variants: Sequence[str]) -> str:
     if equal:
         why = too_early_to_tell(index, found.names)
         return f"Fastest, not separable: {', '.join(found.names)} ({time}; {why})"
-    return f"Fastest here is {best}: {time}{_speedup(index, best)}"
+    timed = sum(index.value(name, "time") is not None for name in variants)
+    head = "Only" if timed == 1 < len(variants) else "Fastest here is"
+    tail = " could be timed" if head == "Only" else ""
+    return f"{head} {best}{tail}: {time}{_speedup(index, best)}"
 
 
 def answer(index: RowIndex, variants: Sequence[str]) -> list[RenderableType]:

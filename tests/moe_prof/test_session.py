@@ -211,7 +211,11 @@ def test_a_table_that_was_cut_off_is_read_from_the_journal(tmp_path):
         opened.add([ROW])
     table = tmp_path / "s" / "metrics.parquet"
     table.write_bytes(table.read_bytes()[:40])
-    assert len(load(tmp_path / "s").rows) == 1
+    saved = load(tmp_path / "s")
+    assert len(saved.rows) == 1
+    (remark,) = saved.remarks
+    assert remark.startswith(f"{table} cannot be read (")
+    assert remark.endswith("); its rows are taken from rows.jsonl")
 
 
 @pytest.mark.parametrize(

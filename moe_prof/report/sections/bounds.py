@@ -26,6 +26,30 @@ RESTS_ON: Mapping[str, tuple[str, ...]] = {
     "unknown": ("spin_fraction", "cpus_used_by_others", "time"),
 }
 """Metrics of the rows that a verdict is read from, by its cause."""
+_CYCLES = ("time_user", "instructions", "IPC", "loop_cycles")
+_MISSES = ("time_user", "l1d_misses", "l2_misses", "l3_misses")
+PROGRAM_RESTS_ON: Mapping[str, tuple[str, ...]] = {
+    "instruction_bound": _CYCLES,
+    "dependency_bound": _CYCLES,
+    "port_bound": _CYCLES,
+    "branch_bound": ("time_user", "branch_mispredictions", "branch-misses", "Bad_Speculation"),
+    "frontend_bound": ("Frontend_Bound",),
+    "l2_bound": _MISSES,
+    "l3_bound": _MISSES,
+    "dram_latency_bound": _MISSES,
+    "dram_bandwidth_bound": _MISSES,
+    "spin_bound": ("spin_fraction", "voluntary-switches", "time_sys"),
+    "imbalance": ("busiest_over_mean", "runnable_threads"),
+    "serial_bound": ("single_thread_share", "runnable_threads"),
+    "false_sharing": ("shared_line_share",),
+    "oversubscribed": ("threads", "runnable_threads"),
+    "page_fault_bound": ("time_sys", "minor-faults", "major-faults"),
+    "denormals": ("time_user", "time_user_flushed"),
+    "syscall_bound": ("time_sys", "minor-faults"),
+    "too_short": ("time_elapsed", "time_user"),
+    "unknown": (*_CYCLES, "runnable_threads"),
+}
+"""The same for programs, whose figures are of the whole process."""
 
 
 def make(material: Material) -> Context | Missing:
@@ -44,8 +68,11 @@ def _part(source: Source) -> Part | None:
 
 def _row(source: Source, variant: str) -> tuple[Cell, ...]:
     index = source.index
-    cause = index.text(variant, "verdict")
-    found = (index.row(variant, metric) for metric in RESTS_ON.get(cause, ()))
+    verdict = index.row(variant, "verdict")
+    cause = "" if verdict is None else verdict.source
+    of_process = verdict is not None and verdict.scope == "process"
+    rests_on = PROGRAM_RESTS_ON if of_process else RESTS_ON
+    found = (index.row(variant, metric) for metric in rests_on.get(cause, ()))
     links = tuple(
         (row.metric, anchor)
         for row in found

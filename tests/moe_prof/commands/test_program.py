@@ -119,11 +119,12 @@ def test_unknown_says_what_is_missing(played, monkeypatch):
     assert played
 
 
-def test_a_program_that_fails_is_reported_with_a_note(played):
-    """An exit code other than 0 is said beside the result."""
+def test_a_program_that_fails_is_reported(played):
+    """The workload failed (6), which is said beside the result."""
     played["watch"] = Watched(**{**_fields(SEEN), "exit_code": 3, "user_s": 0.2, "sys_s": 0.8})
-    ran = run()
-    assert (ran.code, "the program returned 3" in ran.out) == (0, True)
+    ran = run("--format", "json")
+    assert (ran.code, verdict(ran)) == (6, "syscall_bound")
+    assert f"the program {sys.executable!r} returned 3: it was run once" in ran.err
 
 
 def test_an_interrupted_run_keeps_its_rows(played):

@@ -208,6 +208,16 @@ def test_nothing_timed_is_unavailable(replay, quick):
     assert {ran.rows[v, "verdict"]["source"] for v in VARIANTS} == {"unknown"}
 
 
+def test_too_short_a_share_is_followed_by_what_is_left(replay, quick):
+    """Times are tried again before anything else; without a limit there is no more to give."""
+    requests: list[Any] = []
+    late = {"status": "no_time", "reason": "the limit was reached", "samples_s": {}}
+    replay("--max-time", "100", change=lambda t: replace(t, **late), requests=requests)
+    first_s, again_s = (request.max_time_s for request in requests)
+    assert first_s == 40.0
+    assert 90.0 < again_s <= 98.0
+
+
 def test_interrupt_keeps_what_was_measured(replay, quick, tmp_path):
     """Ctrl-C: exit code 130, a partial session with the times."""
     ran = replay(interrupted=True)

@@ -46,6 +46,18 @@ def test_a_limit_is_shared_among_the_steps_of_setting_up(now):
     assert limit(made, "", hang_s=1.0) == (1.0, "hung")
 
 
+def test_a_short_limit_tells_compiled_code_that_hangs_from_slow_code(now):
+    """At the slowest speed the work takes 100 s: a share of 400 s would do, one of 200 s not."""
+    del now
+    for max_time_s, blame in ((400.0, "hung"), (200.0, "no_time")):
+        found = Clock(max_time_s).step_limit(
+            "verify", MACS, sample_s=None, hang_s=None, compiled=True
+        )
+        share_s = clock.SETUP_SHARE * (max_time_s - clock.RESERVE_MOST_S)
+        assert found == (pytest.approx(share_s), blame)
+    assert limit(Clock(400.0), "verify")[1] == "no_time"  # code that may be compiled meanwhile
+
+
 def test_what_is_said_of_a_late_step():
     """A hang is the variant's fault, a limit is not."""
     assert late_text("hung", "sample", 12.0) == "no answer during sample within 12 s: it hangs"

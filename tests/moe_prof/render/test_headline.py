@@ -27,6 +27,15 @@ def test_one_leader():
     )
 
 
+def test_the_only_one_that_was_timed():
+    """The others failed, so it is not called the fastest."""
+    index = RowIndex(timed("scalar", 3.0))
+    assert (
+        fastest_text(index, ["scalar", "packed"]) == "Only scalar could be timed: 3.00 s a forward"
+    )
+    assert fastest_text(index, ["scalar"]) == "Fastest here is scalar: 3.00 s a forward"
+
+
 def test_several_leaders():
     """Neither speedup nor ceiling is claimed for one of them; the cause names its variant."""
     index = RowIndex([*timed("openmp", 1.1, 0.0), *timed("packed", 1.0, 0.0)])
