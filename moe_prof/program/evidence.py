@@ -36,7 +36,7 @@ def evidence_of(watched: Watched) -> ProgramEvidence:
         cpus=watched.cpus,
         minor_faults=watched.minor_faults + watched.major_faults,
         voluntary=watched.voluntary,
-        max_rss_bytes=watched.max_rss_bytes,
+        max_rss_bytes=watched.max_rss_bytes or 0,
         active_threads=max(1, team),
         most_threads=watched.most_threads,
         runnable=queued / watched.wall_s if threads else watched.cpu_s / watched.wall_s,

@@ -51,6 +51,7 @@ class Watched:
     Attributes:
         exit_code: 0 or what the program returned.
         single_share: share of the wall time in which it had one thread only.
+        max_rss_bytes: the largest memory in use; None where the program ended too soon to be seen.
         most_threads: the most threads at one time.
         cpus: CPUs that it may use.
         interrupted: Ctrl-C ended it; the figures are of the time before.
@@ -65,7 +66,7 @@ class Watched:
     major_faults: int
     voluntary: int
     involuntary: int
-    max_rss_bytes: int
+    max_rss_bytes: int | None
     threads: tuple[ThreadTime, ...]
     single_share: float
     most_threads: int
@@ -161,7 +162,7 @@ def watch(
         major_faults=usage.ru_majflt,
         voluntary=usage.ru_nvcsw,
         involuntary=usage.ru_nivcsw,
-        max_rss_bytes=tasks.peak_kib * 1024,
+        max_rss_bytes=tasks.peak_kib * 1024 or None,
         threads=tuple(
             ThreadTime(run_s, queued_s, pid == tid, tasks.blocked((pid, tid)))
             for (pid, tid), (run_s, queued_s) in tasks.times.items()

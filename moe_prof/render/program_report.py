@@ -100,7 +100,7 @@ def _measured(seen: Watched, e: ProgramEvidence) -> list[_Figure]:
         ("major-faults", float(seen.major_faults), "1", watched),
         ("voluntary-switches", float(seen.voluntary), "1", watched),
         ("involuntary-switches", float(seen.involuntary), "1", watched),
-        ("max_rss", float(seen.max_rss_bytes), "bytes", watched),
+        ("max_rss", _float(seen.max_rss_bytes), "bytes", watched),
         ("exit_code", float(seen.exit_code), "1", watched),
         ("threads", float(seen.most_threads), "1", f"{threads}, the most at a time"),
         ("runnable_threads", e.runnable, "1", f"{threads}, running or ready, mean"),
@@ -125,6 +125,10 @@ def _simulated(e: ProgramEvidence) -> list[_Figure]:
             *figures,
         ]
     return figures
+
+
+def _float(value: int | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _row(

@@ -119,6 +119,13 @@ def test_unknown_says_what_is_missing(played, monkeypatch):
     assert played
 
 
+def test_memory_that_nobody_saw_is_missing(played):
+    """A program that ends at once has no peak; it is not 0."""
+    played["watch"] = Watched(**{**_fields(SEEN), "max_rss_bytes": None})
+    rows = {row["metric"]: row for row in run("--format", "json").document["rows"]}
+    assert (rows["max_rss"]["value"], rows["max_rss"]["provenance"]) == (None, "unavailable")
+
+
 def test_a_program_that_fails_is_reported(played):
     """The workload failed (6), which is said beside the result."""
     played["watch"] = Watched(**{**_fields(SEEN), "exit_code": 3, "user_s": 0.2, "sys_s": 0.8})
