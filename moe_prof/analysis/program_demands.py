@@ -67,10 +67,13 @@ class ProgramEvidence:
         shared_line: share of samples in loops that write to a line that others write.
         blocked: share of the wall time in which an active thread slept in a lock, on average over
             them; None where the system does not tell.
+        spells / spells_s: how often threads other than the main one worked after a rest, and how
+            long in all.
         idle_cpus: CPUs that neither it nor another program used, on average over the wall time.
         yielding: share of the samples in which a thread gives its CPU away, having nothing to do.
         faulting: share of the system's samples that serve page faults.
-        flushed_s: user time with denormals flushed to zero.
+        flushed_s / user_again_s: user time with denormals flushed to zero, and of a second run
+            without, which is made where that is a gain.
         loop_bound: what binds most of the hot loops' cycles.
         loop_cycles: what they need at least, by the throughput model.
         loop_slots: share of the issue slots that they fill in that time.
@@ -102,10 +105,13 @@ class ProgramEvidence:
     own_share: float | None = None
     shared_line: float | None = None
     blocked: float | None = None
+    spells: int = 0
+    spells_s: float = 0.0
     idle_cpus: float | None = None
     yielding: float = 0.0
     faulting: float | None = None
     flushed_s: float | None = None
+    user_again_s: float | None = None
     instructions: float | None = None
     loop_bound: str | None = None
     loop_cycles: float | None = None

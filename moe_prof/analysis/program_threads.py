@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from moe_prof.analysis.program_demands import ProgramEvidence
 from moe_prof.analysis.verdict import Verdict
-from moe_prof.units import count_text, digits_text, share_text
+from moe_prof.units import count_text, digits_text, share_text, time_text
 
 BLOCKED_OF_IDLE_MIN = 0.5
 """Of the time in which threads are not ready to run, what they must spend in locks."""
@@ -18,6 +18,10 @@ WAITING_MIN = 0.25
 YIELDING_MIN = 0.1
 """Who yields shows less of its waiting where other programs take the CPU."""
 QUEUE_MIN = 1.2
+LONG_QUEUE_MIN = 3.0
+"""Threads that are ready to run, a CPU: no lock has so many who could get on."""
+SPELLS_MIN, SPELL_MIN_S = 3, 1e-4
+"""Less is a pool that was started and not used, or a timer."""
 CROWDED_MOST, LOCKED_MIN, LOCKS_MOST = 1.5, 0.1, 0.5
 SINGLE_MIN = 0.3
 SERIAL_MIN = 0.5
@@ -33,7 +37,7 @@ def one_by_one(e: ProgramEvidence) -> Verdict | None:
 
     The system wakes a thread where the one runs that woke it: who takes turns queues there.
     """
-    if not _taking_one_cpu(e) or (e.idle_cpus or 0.0) < IDLE_CPUS_MIN:
+    if not _taking_one_cpu(e) or (e.idle_cpus or 0.0) < IDLE_CPUS_MIN or _long_queue(e):
         return None
     return Verdict(
         "serial_bound",
@@ -66,6 +70,11 @@ def _taking_one_cpu(e: ProgramEvidence) -> bool:
     )
 
 
+def _long_queue(e: ProgramEvidence) -> bool:
+    """Whether far more threads want to run than there are CPUs, wherever they are let run."""
+    return e.most_threads > e.cpus and e.runnable >= LONG_QUEUE_MIN * e.cpus
+
+
 def crowded_lock(e: ProgramEvidence) -> Verdict | None:
     """More threads than CPUs, some of them asleep in locks, or most of their samples there."""
     if min(e.active_threads, e.most_threads) <= e.cpus:
@@ -94,7 +103,7 @@ def oversubscribed(e: ProgramEvidence) -> Verdict | None:
     """More threads than CPUs want to run."""
     if min(e.active_threads, e.most_threads) <= e.cpus or e.runnable < QUEUE_MIN * e.cpus:
         return None
-    if e.idle_cpus is not None and _taking_one_cpu(e):
+    if e.idle_cpus is not None and _taking_one_cpu(e) and not _long_queue(e):
         return crowded_out(e)
     return Verdict(
         "oversubscribed",
@@ -177,6 +186,20 @@ def _taking_turns(e: ProgramEvidence, idle: float, text: str) -> Verdict | None:
         "serial_bound",
         f"{text}, asleep in locks: {digits_text(e.runnable)} of {e.active_threads} run at a time",
         LOCK_ADVICE,
+    )
+
+
+def helped_seldom(e: ProgramEvidence) -> Verdict | None:
+    """A team that is given work now and then, and sleeps while one thread works alone."""
+    if e.cpus < 2 or e.active_threads > 1 or e.spells < SPELLS_MIN:
+        return None
+    if e.spells_s < SPELL_MIN_S * e.spells:
+        return None
+    return Verdict(
+        "serial_bound",
+        f"its other threads worked {count_text(e.spells)} times, {time_text(e.spells_s)} in all, "
+        f"and slept for the rest of {time_text(e.wall_s)}: one thread works alone",
+        "make the serial part parallel, or shorter",
     )
 
 

@@ -5,6 +5,8 @@ Works on AT&T text as objdump prints it; for other architectures nothing is clai
 * A loop *polls* when it stores nothing, carries no value from one iteration to the next and reads
   memory at one place: it can only end by what others do. A pause instruction says the same.
 * A loop *follows pointers* when the address of a load comes from an earlier load of the same chain.
+
+Thousands of samples ask the same of a few loops, so answers are kept.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 _MEMORY = re.compile(
     r"(?P<disp>-?0x[0-9a-f]+|-?\d+)?\((?P<base>%\w+)?(?:,(?P<index>%\w+)(?:,(?P<scale>\d))?)?\)"
@@ -57,6 +60,7 @@ _SLOT = re.compile(r"-0x[0-9a-f]+\(%rbp\)|(?:0x[0-9a-f]+)?\(%rsp\)")
 _LONGEST_POLL = 14
 LARGEST_STEP = 256
 """Bytes an iteration: unrolled loops go on by a few lines."""
+_KEPT_TEXTS, _KEPT_LOOPS = 1 << 15, 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,8 @@ def follows_pointers(texts: Sequence[str]) -> bool:
     return any(n in _reached(steps, n) for n in loads)
 
 
-def walks(texts: Sequence[str]) -> bool:
+@lru_cache(_KEPT_LOOPS)
+def walks(texts: tuple[str, ...]) -> bool:
     """Whether all memory that a loop goes on to lies small steps ahead, as prefetchers foresee."""
     moving = moving_registers(texts)
     steps = {counter.register: counter.step for counter in counters(texts)}
@@ -141,10 +146,11 @@ def computes_floats(texts: Iterable[str]) -> bool:
     return any(_FLOATS.match(_plain(text)) for text in texts)
 
 
-def moving_registers(texts: Sequence[str]) -> set[str]:
+@lru_cache(_KEPT_LOOPS)
+def moving_registers(texts: tuple[str, ...]) -> frozenset[str]:
     """Registers that the loop changes, apart from pointers reloaded from the stack."""
     steps = steps_of(texts)
-    return {name for step in steps if not _reloads(step) for name in step.writes}
+    return frozenset(name for step in steps if not _reloads(step) for name in step.writes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,8 @@ class Counter:
     bits: int
 
 
-def counters(texts: Sequence[str]) -> tuple[Counter, ...]:
+@lru_cache(_KEPT_LOOPS)
+def counters(texts: tuple[str, ...]) -> tuple[Counter, ...]:
     """Registers that count the iterations: written once, by a constant."""
     writers = [name for text in texts for name in _step(text).writes]
     found = []
@@ -173,6 +180,7 @@ def counters(texts: Sequence[str]) -> tuple[Counter, ...]:
     return tuple(found)
 
 
+@lru_cache(_KEPT_TEXTS)
 def memory_operand(text: str) -> Operand | None:
     """The memory operand of an instruction that is not on the stack; None without one.
 
@@ -197,7 +205,8 @@ def memory_operand(text: str) -> Operand | None:
     )
 
 
-def operands_at(texts: Sequence[str]) -> list[Operand]:
+@lru_cache(_KEPT_LOOPS)
+def operands_at(texts: tuple[str, ...]) -> tuple[Operand, ...]:
     """Memory operands of the last instructions before a sample whose registers still hold.
 
     Args:
@@ -211,7 +220,7 @@ def operands_at(texts: Sequence[str]) -> list[Operand]:
         operand = memory_operand(text)
         if operand is not None and not {operand.base, operand.index} & changed:
             found.append(operand)
-    return found
+    return tuple(found)
 
 
 def absolute(text: str, following: int) -> str:
@@ -281,6 +290,7 @@ def _last_writer(steps: Sequence[Step], user: int, name: str) -> int:
     return -1
 
 
+@lru_cache(_KEPT_TEXTS)
 def _step(text: str) -> Step:
     plain = _plain(text)
     operands = _operands(plain)

@@ -134,8 +134,9 @@ def count(
     if factors is None and again_s > 0:
         try:
             factors = whole.by_landmarks(
-                command, light.profile, hot, folder=folder, user_s=user_s, timeout_s=again_s
-            )
+                command, light.profile, hot, folder=folder, user_s=user_s, timeout_s=again_s,
+                demand=loop_demand(found.loops),
+            )  # fmt: skip
         except UnavailableError as error:
             notes.append(str(error))
         if factors is not None:

@@ -26,6 +26,7 @@ def evidence_of(watched: Watched) -> ProgramEvidence:
     total = sum(t.run_s for t in active)
     others = sum(t.run_s for t in threads if not t.is_main)
     team = len(active)
+    helping = [t for t in threads if not t.is_main and t.spells]
     if others >= program_verdict.OTHERS_MIN * sum(t.run_s for t in threads):
         team = max(team, min(2, watched.most_threads))  # many short ones, one after the other
     queued = sum(t.run_s + t.queued_s for t in threads)
@@ -44,6 +45,8 @@ def evidence_of(watched: Watched) -> ProgramEvidence:
         busiest=most * len(active) / total if total else 1.0,
         main_is_busiest=_is_main(threads, most),
         blocked=_blocked(active),
+        spells=sum(t.spells for t in helping),
+        spells_s=sum(t.run_s for t in helping),
         idle_cpus=watched.idle_cpus,
     )
 

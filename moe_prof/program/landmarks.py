@@ -3,7 +3,7 @@
 A simulation that is cut off saw a part of the program. A place near each hot loop that is executed
 now and then (the loop around it, say) is counted in the simulated part and in a whole run of its
 own; the ratio of the two leads from the part to the whole. Needs no PMU: the debug registers count,
-a few microseconds each time. The program runs without address randomization for it, so that its
+some microseconds each time. The program runs without address randomization for it, so that its
 places are known.
 
 Source: perf-stat(1), ``mem:ADDRESS:x``; personality(2), ADDR_NO_RANDOMIZE; the ELF specification,
@@ -26,8 +26,10 @@ from moe_prof.errors import ToolError, UnavailableError
 MOST = 4
 """Debug registers of x86; other cores have as many or more."""
 LEAST_HITS = 8
-MOST_HITS = 200_000
-"""In the whole run: each takes 2 to 10 us."""
+HIT_S = 25e-6
+"""What an execution of a place takes: 2 to 20 us, most on virtual machines."""
+MOST_HITS = 1_000_000
+"""In the whole run."""
 LEAST_RATIO = 1.05
 """A part that was cut off within a loop saw no more of it than this."""
 PROBE_S = 10.0
@@ -78,6 +80,11 @@ def choose(
             *([min(after, key=lambda mark: mark.address)] if after else ()),
         ) or (max((mark for mark, _ in places), key=lambda mark: mark.seen),)
     return found
+
+
+def affordable_hits(left_s: float, user_s: float) -> float:
+    """Executions that a whole run of so many seconds can count in the time left; pure."""
+    return max(0.0, min(MOST_HITS, (left_s - 2 * user_s) / HIT_S))
 
 
 def ratios(

@@ -71,13 +71,14 @@ def completed(found: Counted, seen: Counted, speeds: Sequence[LoopSpeed]) -> Cou
 def lines_beyond(
     speeds: Sequence[LoopSpeed], user_s: float, size_bytes: int | None
 ) -> float | None:
-    """Lines that come from beyond a cache of that size: of loops that go over more; pure."""
+    """Lines that come from beyond a cache of that size, where accesses go over more; pure."""
     if size_bytes is None:
         return None
     return sum(
-        speed.lines * speed.iterations_per_s * speed.share * user_s
+        stream.lines * speed.iterations_per_s * speed.share * user_s
         for speed in speeds
-        if speed.footprint_bytes > size_bytes
+        for stream in speed.streams
+        if stream.footprint_bytes > size_bytes
     )
 
 

@@ -18,6 +18,8 @@ LINE_BYTES = 64
 MIN_PLACE_SHARE = 0.03
 MIN_STEPS = 10
 STEADY_MIN = 0.3
+Pair = tuple[str, str]
+"""Base and index register of an operand."""
 SCATTER_MOST = 0.7
 """Between the quartiles, over the median: other programs slow a loop by a half at most."""
 GAP_BYTES = 64 << 20
@@ -60,6 +62,14 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
+class Stream:
+    """Accesses of a loop by one address: lines an iteration goes on to, over how many bytes."""
+
+    lines: float
+    footprint_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoopSpeed:
     """How fast a loop really ran: from a counting register at one sample and at the next.
 
@@ -68,8 +78,7 @@ class LoopSpeed:
         iterations_per_s: of CPU time, of one thread.
         share: of all samples that are in it.
         texts: its instructions.
-        lines: cache lines that an iteration goes on to.
-        footprint_bytes: spread of the addresses that its samples show.
+        streams: its accesses to memory.
     """
 
     module: str
@@ -77,8 +86,7 @@ class LoopSpeed:
     iterations_per_s: float
     share: float
     texts: tuple[str, ...] = ()
-    lines: float = 0.0
-    footprint_bytes: int = 0
+    streams: tuple[Stream, ...] = ()
     innermost: bool = True
 
 
@@ -88,6 +96,7 @@ def speeds(
     """Speeds of the loops in which samples follow each other, the hottest first."""
     steps: dict[tuple[str, int], list[float]] = {}
     addresses: dict[tuple[str, int], list[int]] = {}
+    exact: dict[tuple[str, int], dict[Pair, list[int]]] = {}
     known: dict[tuple[str, int], Around] = {}
     counts: Counter[tuple[str, int]] = Counter()
     last: dict[int, Sample] = {}
@@ -95,17 +104,25 @@ def speeds(
         before = last.get(one.thread)
         last[one.thread] = one
         around = {} if before is None else _levels(before, loops)
+        inner = loops.get(one.place)
+        near = () if inner is None else code.operands_at(inner.near)
         for key, loop in _levels(one, loops).items():
             counts[key] += 1
             known[key] = loop
-            addresses.setdefault(key, []).extend(_touched(loop.texts, dict(one.registers)))
+            registers = dict(one.registers)
+            addresses.setdefault(key, []).extend(_touched(loop.texts, registers))
+            for operand in near:
+                if (address := address_of(operand, registers)) is not None:
+                    pair = operand.base, operand.index
+                    exact.setdefault(key, {}).setdefault(pair, []).append(address)
             speed = _speed(before, one, loop) if before is not None and key in around else None
             if speed is not None:
                 steps.setdefault(key, []).append(speed)
     return tuple(
         LoopSpeed(
             *key, statistics.median(steps[key]), count / len(samples), known[key].texts,
-            _lines(known[key]), spread(addresses[key]), not known[key].outer_level,
+            streams_of(known[key], addresses[key], exact.get(key, {})),
+            not known[key].outer_level,
         )
         for key, count in counts.most_common()
         if _is_steady(steps.get(key, ()), count)
@@ -159,10 +176,20 @@ def spread(addresses: Sequence[int]) -> int:
     return sum(part[-1] - part[0] for part in kept)
 
 
-def _lines(loop: Around) -> float:
-    """Lines an iteration goes on to: by its pointers' steps, one where they jump."""
+def streams_of(
+    loop: Around, addresses: Sequence[int], exact: Mapping[Pair, Sequence[int]]
+) -> tuple[Stream, ...]:
+    """What a loop accesses, by its pointers' steps: a line an iteration where they jump; pure.
+
+    Args:
+        addresses: that all its operands give at its samples, also where registers hold something
+            else by then.
+        exact: those of operands that are about to be used, or were just used, by their registers.
+    """
+    anywhere = spread(addresses)
     if loop.pointers:
-        return 1.0
+        found = [address for seen in exact.values() for address in seen]
+        return (Stream(1.0, spread(found) if len(found) >= MIN_STEPS else anywhere),)
     steps = dict.fromkeys(code.moving_registers(loop.texts), LINE_BYTES)
     steps |= {counter.register: abs(counter.step) for counter in code.counters(loop.texts)}
     streams = {
@@ -171,7 +198,14 @@ def _lines(loop: Around) -> float:
         for text in loop.texts
         if (operand := code.memory_operand(text)) is not None
     }
-    return sum(min(1.0, size / LINE_BYTES) for size in streams.values())
+    return tuple(
+        Stream(
+            min(1.0, size / LINE_BYTES),
+            spread(exact[pair]) if len(exact.get(pair, ())) >= MIN_STEPS else anywhere,
+        )
+        for pair, size in streams.items()
+        if size
+    )
 
 
 def _touched(texts: Sequence[str], registers: dict[str, int]) -> list[int]:

@@ -27,6 +27,8 @@ from moe_prof.measure import crowd
 from moe_prof.parent_death import ended_with_this_process
 
 INTERVAL_S = 0.004
+SPELL_S = 5e-5
+"""Less than this between two looks is a thread that wakes up and finds nothing to do."""
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 
 
@@ -36,12 +38,14 @@ class ThreadTime:
 
     Attributes:
         blocked: share of the looks at which it slept in a lock; None where the system hides that.
+        spells: how often it was seen to work after a rest.
     """
 
     run_s: float
     queued_s: float
     is_main: bool
     blocked: float | None = None
+    spells: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ class _Tasks:
 
     times: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
     seen: Counter[tuple[int, int]] = field(default_factory=Counter)
+    spells: Counter[tuple[int, int]] = field(default_factory=Counter)
+    working: set[tuple[int, int]] = field(default_factory=set)
     locked: Counter[tuple[int, int]] = field(default_factory=Counter)
     places_known: bool = False
     most: int = 0
@@ -101,7 +107,7 @@ class _Tasks:
                 text = read(f"/proc/{process}/task/{name}/schedstat").split()
                 if len(text) >= 2:
                     count += 1
-                    self.times[process, int(name)] = (int(text[0]) * 1e-9, int(text[1]) * 1e-9)
+                    self._time((process, int(name)), int(text[0]) * 1e-9, int(text[1]) * 1e-9)
                     self._place(process, int(name))
             if match := _PEAK.search(read(f"/proc/{process}/status")):
                 self.peak_kib = max(self.peak_kib, int(match[1]))
@@ -109,6 +115,13 @@ class _Tasks:
             self.looks += 1
             self.single += count == 1
             self.most = max(self.most, count)
+
+    def _time(self, key: tuple[int, int], run_s: float, queued_s: float) -> None:
+        """Its times so far, and whether it works again."""
+        worked = run_s - self.times.get(key, (0.0, 0.0))[0] >= SPELL_S
+        self.times[key] = run_s, queued_s
+        self.spells[key] += worked and key not in self.working
+        (self.working.add if worked else self.working.discard)(key)
 
     def _place(self, process: int, thread: int) -> None:
         """Where in the system it sleeps."""
@@ -164,7 +177,9 @@ def watch(
         involuntary=usage.ru_nivcsw,
         max_rss_bytes=tasks.peak_kib * 1024 or None,
         threads=tuple(
-            ThreadTime(run_s, queued_s, pid == tid, tasks.blocked((pid, tid)))
+            ThreadTime(
+                run_s, queued_s, pid == tid, tasks.blocked((pid, tid)), tasks.spells[pid, tid]
+            )
             for (pid, tid), (run_s, queued_s) in tasks.times.items()
         ),
         single_share=tasks.single / tasks.looks if tasks.looks else 1.0,

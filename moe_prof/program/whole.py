@@ -12,14 +12,18 @@ from pathlib import Path
 
 from moe_prof.collectors.callgrind_format import CallgrindProfile
 from moe_prof.collectors.hotloop import HotLoop
+from moe_prof.collectors.simulate import LoopDemand
 from moe_prof.program import landmarks
 from moe_prof.program.speeds import LoopSpeed
 
 ENOUGH_ITERATIONS = 100
 LEAST_SCALE = 0.9
 """The simulation runs no more of the program than there is."""
-USUAL_RATE_HZ = 8e9
-"""Instructions a second, to foresee how much of a program a part is."""
+FAST_CLOCK_HZ, MOST_PER_CYCLE = 4e9, 2.0
+"""To foresee how much of a program a part is, cautiously: twice as fast as a throughput model says
+that its loops can be."""
+FASTEST_HZ = 8e9
+"""Instructions a second, where no model knows its loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,12 @@ def by_landmarks(
     folder: Path,
     user_s: float,
     timeout_s: float,
+    demand: LoopDemand | None = None,
 ) -> Factors | None:
     """By places that are counted in a whole run; None where there are none.
+
+    Args:
+        demand: cycles that the loops of the part need, to foresee how much of the whole it is.
 
     Raises:
         UnavailableError: they cannot be counted here.
@@ -77,13 +85,23 @@ def by_landmarks(
     if program is None or not loops:
         return None
     module = str(Path(program).resolve())
-    parts = max(1.0, user_s * USUAL_RATE_HZ / light.totals["Ir"])
-    marks = landmarks.choose(light, loops, module, landmarks.MOST_HITS / parts)
+    parts = parts_at_most(light, user_s, demand)
+    hits = landmarks.affordable_hits(timeout_s, user_s)
+    marks = landmarks.choose(light, loops, module, hits / parts)
     if not marks:
         return None
     places = [mark for near in marks.values() for mark in near]
     counted = landmarks.count(command, Path(module), places, folder, timeout_s=timeout_s)
     return factors_of(landmarks.ratios(marks, counted), loops)
+
+
+def parts_at_most(light: CallgrindProfile, user_s: float, demand: LoopDemand | None) -> float:
+    """How many such parts a program may be; pure."""
+    parts = user_s * FASTEST_HZ / light.totals["Ir"]
+    if demand is not None and demand.simulated_cycles:
+        whole_cycles = user_s * FAST_CLOCK_HZ * MOST_PER_CYCLE
+        parts = min(parts, whole_cycles * demand.coverage / demand.simulated_cycles)
+    return max(1.0, parts)
 
 
 def factors_of(ratios: Mapping[int, float], loops: Sequence[HotLoop]) -> Factors | None:

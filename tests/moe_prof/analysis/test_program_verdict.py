@@ -144,6 +144,20 @@ CASES = [
     ("port_bound",
      replace(ONE, instructions=9e9, loop_cycles=2.6e9, loop_bound="ports", loop_slots=0.4,
              mispredictions=250e6)),
+    # far more threads than CPUs want to run, wherever the system lets them
+    ("oversubscribed",
+     replace(TWO, active_threads=65, most_threads=65, runnable=25.4, voluntary=756_000, wall_s=4.7,
+             user_s=0.6, sys_s=3.8, idle_cpus=1.1)),
+    # a team that is given work now and then, and sleeps; a pool that nobody used; a timer
+    ("serial_bound", replace(ONE, most_threads=3, spells=16, spells_s=0.003, loop_cycles=3.9e9,
+                             loop_bound="dependency")),
+    ("dependency_bound", replace(ONE, most_threads=3, spells=2, spells_s=0.03, loop_cycles=3.9e9,
+                                 loop_bound="dependency")),
+    ("dependency_bound", replace(ONE, most_threads=2, spells=20, spells_s=0.001, loop_cycles=3.9e9,
+                                 loop_bound="dependency")),
+    # a first run that something else slowed down
+    ("dependency_bound", replace(ONE, flushed_s=0.6, user_again_s=0.61, loop_cycles=3.9e9,
+                                 loop_bound="dependency")),
     # sleeping threads beside one that works are no team
     ("instruction_bound", replace(ONE, most_threads=9, loop_cycles=3.5e9)),
 ]  # fmt: skip

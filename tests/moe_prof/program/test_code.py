@@ -64,7 +64,7 @@ def test_pointer_chains(follows, texts):
 )
 def test_counters(expected, texts):
     """Registers that one instruction changes by a constant."""
-    found = [(c.register, c.step, c.bits) for c in code.counters(texts)]
+    found = [(c.register, c.step, c.bits) for c in code.counters(tuple(texts))]
     assert found == expected
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from moe_prof.collectors import callgrind_format
 from moe_prof.collectors.hotloop import CountedInstruction, HotLoop
-from moe_prof.collectors.simulate import LoopAnalysis
+from moe_prof.collectors.simulate import LoopAnalysis, LoopDemand
 from moe_prof.program import sampled_loops
 from moe_prof.program.counting import (
     Counted,
@@ -13,8 +13,8 @@ from moe_prof.program.counting import (
     share_of,
     with_misses,
 )
-from moe_prof.program.speeds import LoopSpeed, spread
-from moe_prof.program.whole import Factors, scale_of
+from moe_prof.program.speeds import LoopSpeed, Stream, spread
+from moe_prof.program.whole import Factors, parts_at_most, scale_of
 
 BODY = tuple(
     CountedInstruction(address, "add", 1_000_000, None, False, False) for address in (0x10, 0x14)
@@ -22,7 +22,7 @@ BODY = tuple(
 LOOP = HotLoop("f", "/p", 0x10, 0x14, True, BODY, 1_000_000, 0.9, ())
 ANALYSIS = LoopAnalysis(LOOP, 1_000_000.0, None, "")
 BASE = Counted(instructions=2e6, loops=(ANALYSIS,))
-SPEED = LoopSpeed("/p", 0x10, 1e9, 0.9, ("add $0x8,%rax", "jne 10"), 0.125, 64 << 20)
+SPEED = LoopSpeed("/p", 0x10, 1e9, 0.9, ("add $0x8,%rax", "jne 10"), (Stream(0.125, 64 << 20),))
 
 
 def profile(events, *costs):
@@ -67,6 +67,24 @@ def test_lines_by_the_memory_that_a_loop_goes_over():
     assert sampled_loops.lines_beyond((SPEED,), 2.0, 32 << 20) == lines
     assert sampled_loops.lines_beyond((SPEED,), 2.0, 128 << 20) == 0
     assert sampled_loops.lines_beyond((SPEED,), 2.0, None) is None
+
+
+def test_a_small_table_beside_a_large_stream_costs_no_lines():
+    """Each access has its own memory."""
+    both = replace(SPEED, streams=(Stream(0.125, 64 << 20), Stream(1.0, 28)))
+    assert sampled_loops.lines_beyond((both,), 2.0, 32 << 10) == 0.125 * 1e9 * 0.9 * 2.0
+
+
+def test_the_parts_of_a_program_by_its_loops():
+    """A loop of 2.5 cycles an instruction is no more than twice as fast as that on a fast core."""
+    light = profile("Ir", ("0x10", (10**9,)), ("0x14", (10**9,)))
+    assert parts_at_most(light, 2.0, None) == 8.0
+    slow = LoopDemand(
+        port_cycles=4e9, dependency_cycles=0.0, simulated_cycles=4e9, coverage=1.0,
+        uops_per_instruction=1.0, slots_per_instruction=1.0, cpu="znver3",
+    )  # fmt: skip
+    assert parts_at_most(light, 2.0, slow) == 4.0
+    assert parts_at_most(light, 0.1, slow) == 1.0
 
 
 def test_samples_complete_only_what_is_missing():

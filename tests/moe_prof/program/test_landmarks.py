@@ -48,6 +48,13 @@ def test_a_place_of_the_program_for_a_loop_of_a_library():
     assert choose(PROFILE, [OTHER], "/other", most_seen=6000) == {}
 
 
+def test_hits_that_the_time_left_allows():
+    """Each costs some microseconds, and the run itself its time."""
+    assert landmarks.affordable_hits(14.0, 2.0) == pytest.approx(10.0 / landmarks.HIT_S)
+    assert landmarks.affordable_hits(600.0, 2.0) == landmarks.MOST_HITS
+    assert landmarks.affordable_hits(3.0, 2.0) == 0
+
+
 def test_ratio_of_the_place_that_goes_on():
     """What ran no more often was over when the simulation was cut off."""
     marks = {0: (Landmark(0x30, 100), Landmark(0x60, 50)), 1: (Landmark(0x80, 10),)}

@@ -142,6 +142,19 @@ def test_speed_of_a_loop():
     assert (speed.start, speed.iterations_per_s, speed.share) == (0x11E0, 250e6, 1.0)
 
 
+def test_each_access_has_its_own_memory():
+    """A register that held something else a moment ago does not count."""
+    texts = ("movzbl (%rdi),%eax", "add (%rcx,%rax,4),%rdx", "add $0x1,%rdi", "jne 11e0")
+    around = Around(0x11E0, texts, False, near=texts[1:2])
+    samples = [
+        one(1, period_s=0.001, rcx=1 << 20, rax=n % 8, rdi=(1 << 30) + n * 250_000, rdx=n << 40)
+        for n in range(40)
+    ]
+    (speed,) = judge(samples, {("p", 0x11E4): around}).speeds
+    assert [stream.footprint_bytes < 64 for stream in speed.streams] == [False, True]
+    assert [stream.lines for stream in speed.streams] == [1 / 64, 1.0]
+
+
 def test_no_speed_of_a_short_inner_loop():
     """A register that is set again and again differs by anything; the loop around it counts."""
     inner = replace(COUNTS, outer=(Around(0x11D0, ("sub $0x1,%r9", "jne 11d0"), False,

@@ -39,6 +39,23 @@ def test_what_others_leave_idle(monkeypatch, tmp_path):
     assert run(tmp_path, "true").idle_cpus == 2.0
 
 
+def test_spells_of_work_after_rests(monkeypatch, tmp_path):
+    """A thread that works, rests and works again was given work twice; waking up is none."""
+    times = {"1": [10, 20, 30, 40], "2": [0.0, 5.0, 5.0, 9.0], "3": [0.0, 0.01, 0.01, 0.02]}
+    tasks = watch._Tasks()
+    monkeypatch.setattr(watch, "family", lambda _: [1])
+    monkeypatch.setattr(watch, "entries", lambda _: list(times))
+    for look in range(4):
+
+        def read(path, look=look):
+            thread = path.split("/")[4] if path.endswith("schedstat") else ""
+            return f"{round(times[thread][look] * 1e6)} 0 1" if thread else ""
+
+        monkeypatch.setattr(watch, "read", read)
+        tasks.look(1)
+    assert [tasks.spells[1, thread] for thread in (1, 2, 3)] == [1, 2, 0]
+
+
 def test_crash_names_the_signal(tmp_path):
     """A death by signal is the workload's failure."""
     with pytest.raises(WorkloadError, match="killed by SIGSEGV"):
