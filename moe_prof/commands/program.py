@@ -11,6 +11,7 @@ import argparse
 import os
 import shutil
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -46,6 +47,7 @@ from moe_prof.program.evidence import (
     with_counts,
     with_samples,
 )
+from moe_prof.program.outer_counters import Moving
 from moe_prof.program.speeds import LoopSpeed
 from moe_prof.program.watch import Watched
 from moe_prof.progress import Progress
@@ -131,6 +133,7 @@ class _Run:
     evidence: ProgramEvidence | None = None
     notes: list[str] = field(default_factory=list)
     speeds: tuple[LoopSpeed, ...] = ()
+    counters: Mapping[str, Moving] = field(default_factory=dict)
     hottest: str = ""
     floats: bool = False
     interrupted: bool = False
@@ -207,6 +210,7 @@ class _Run:
         if sampled.count >= FEW_SAMPLES:
             self.evidence = with_samples(self.evidence, sampled)
             self.speeds = sampled.speeds
+            self.counters = sampled.counters
             self.hottest = sampled.hottest
 
     def _flush(self, deadline: Deadline) -> None:
@@ -265,7 +269,7 @@ class _Run:
             found = counting.count(
                 self.command, self.session.raw, self.machine, timeout_s=simulation_s,
                 again_s=deadline.left_s(DEFAULT_TIME_S) - simulation_s, speeds=self.speeds,
-                user_s=self.evidence.user_s, hottest=self.hottest,
+                counters=self.counters, user_s=self.evidence.user_s, hottest=self.hottest,
             )  # fmt: skip
         except UnavailableError as error:
             self.notes.append(str(error))

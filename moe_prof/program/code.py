@@ -166,18 +166,19 @@ class Counter:
 def counters(texts: tuple[str, ...]) -> tuple[Counter, ...]:
     """Registers that count the iterations: written once, by a constant."""
     writers = [name for text in texts for name in _step(text).writes]
-    found = []
-    for text in texts:
-        match = _COUNTS.fullmatch(_plain(text).split("#")[0].strip())
-        if match is None:
-            continue
-        printed = match["register"]
-        name = whole_name(printed)
-        step = int(match["step"] or "1", 0) * (-1 if match["down"] else 1)
-        if step and writers.count(name) == 1:
-            narrow = printed.startswith("e") or printed.endswith("d")
-            found.append(Counter(name, step, 32 if narrow else 64))
-    return tuple(found)
+    found = filter(None, map(counting, texts))
+    return tuple(counter for counter in found if writers.count(counter.register) == 1)
+
+
+def counting(text: str) -> Counter | None:
+    """What an instruction does that adds a constant to a register; None for any other."""
+    match = _COUNTS.fullmatch(_plain(text).split("#")[0].strip())
+    if match is None:
+        return None
+    printed = match["register"]
+    step = int(match["step"] or "1", 0) * (-1 if match["down"] else 1)
+    narrow = printed.startswith("e") or printed.endswith("d")
+    return Counter(whole_name(printed), step, 32 if narrow else 64) if step else None
 
 
 @lru_cache(_KEPT_TEXTS)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,7 +27,8 @@ from moe_prof.collectors.scheduling_models import Target
 from moe_prof.collectors.simulate import LoopAnalysis, LoopDemand, analyse_loops, loop_demand
 from moe_prof.errors import InputError, UnavailableError
 from moe_prof.machine import Machine
-from moe_prof.program import code, whole
+from moe_prof.program import code, outer_counters, whole
+from moe_prof.program.outer_counters import Moving
 from moe_prof.program.speeds import LINE_BYTES, LoopSpeed
 from moe_prof.program.whole import Factors
 from moe_prof.topdown.simulation import end_children
@@ -88,6 +90,7 @@ def count(
     timeout_s: float,
     again_s: float = 0.0,
     speeds: Sequence[LoopSpeed] = (),
+    counters: Mapping[str, Moving] | None = None,
     user_s: float = 0.0,
     hottest: str = "",
 ) -> Counted:
@@ -97,6 +100,7 @@ def count(
         again_s: what time there is after them for a run in which places are counted.
         speeds: of loops as they really ran; from them and ``user_s``, the program's user time,
             follows the whole where the counting run is cut off.
+        counters: registers that count what the program repeats.
         hottest: the function of most samples.
 
     Raises:
@@ -141,6 +145,13 @@ def count(
             notes.append(str(error))
         if factors is not None:
             notes.append("scaled to the whole program by places counted with breakpoints")
+    program = shutil.which(command[0])
+    if factors is None and counters and program is not None:
+        module = str(Path(program).resolve())
+        scale = outer_counters.scale(light.profile, counters, module, folder=folder, user_s=user_s)
+        if scale is not None and scale >= whole.LEAST_SCALE:
+            factors = Factors((max(1.0, scale),) * len(hot), max(1.0, scale))
+            notes.append("scaled to the whole program by a register that counts its repetitions")
     part = None
     if factors is None and share_of(light.profile, hottest) >= SAME_FUNCTION_MIN:
         part = float(light.profile.totals["Ir"])

@@ -22,6 +22,7 @@ from moe_prof.errors import UnavailableError
 from moe_prof.hotspots.waiting import is_wait_name
 from moe_prof.program import code, stops
 from moe_prof.program.loops import loops_around
+from moe_prof.program.outer_counters import Moving, moving
 from moe_prof.program.placing import in_files
 from moe_prof.program.speeds import (
     LINE_BYTES,
@@ -75,6 +76,7 @@ class Sampled:
         shared_lines: share of the samples in loops that write a line which other threads write,
             at another place of it.
         speeds: of the loops whose registers tell it.
+        counters: registers that move steadily wherever the samples are.
         seen: all samples by thread.
         system: samples inside the system by what called it: ``fault``, ``call``, and of the calls
             ``yield`` and ``futex``, which only wait.
@@ -89,6 +91,7 @@ class Sampled:
     shared_lines: float = 0.0
     hottest: str = ""
     speeds: tuple[LoopSpeed, ...] = ()
+    counters: dict[str, Moving] = field(default_factory=dict)
     pointers: float = 0.0
     seen: dict[int, int] = field(default_factory=dict)
     system: dict[str, int] = field(default_factory=dict)
@@ -237,6 +240,7 @@ def judge(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> Sa
         shared_lines=_shared_lines(samples, loops),
         hottest=functions.most_common(1)[0][0],
         speeds=speeds(samples, loops),
+        counters=moving(samples),
         pointers=sum(_follows(s, loops) for s in samples) / len(samples),
         seen=dict(Counter(s.thread for s in samples)),
         system=dict(Counter(kind for s in samples if (kind := system_kind(s)))),

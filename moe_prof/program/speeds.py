@@ -18,6 +18,8 @@ LINE_BYTES = 64
 MIN_PLACE_SHARE = 0.03
 MIN_STEPS = 10
 STEADY_MIN = 0.3
+TURNS_MIN = 0.2
+"""Of the samples in the rarer of two loops, those that come right after or before the other's."""
 Pair = tuple[str, str]
 """Base and index register of an operand."""
 SCATTER_MOST = 0.7
@@ -79,6 +81,8 @@ class LoopSpeed:
         share: of all samples that are in it.
         texts: its instructions.
         streams: its accesses to memory.
+        together: share of all samples that are in it or in loops that go on with its counter, as
+            those do that the cases of a switch make of one loop.
     """
 
     module: str
@@ -88,6 +92,7 @@ class LoopSpeed:
     texts: tuple[str, ...] = ()
     streams: tuple[Stream, ...] = ()
     innermost: bool = True
+    together: float = 0.0
 
 
 def speeds(
@@ -100,11 +105,14 @@ def speeds(
     known: dict[tuple[str, int], Around] = {}
     counts: Counter[tuple[str, int]] = Counter()
     last: dict[int, Sample] = {}
+    turns: Counter[frozenset[tuple[str, int]]] = Counter()
     for one in samples:
         before = last.get(one.thread)
         last[one.thread] = one
         around = {} if before is None else _levels(before, loops)
         inner = loops.get(one.place)
+        if before is not None and inner is not None and (other := loops.get(before.place)):
+            turns[frozenset({(before.module, other.start), (one.module, inner.start)})] += 1
         near = () if inner is None else code.operands_at(inner.near)
         for key, loop in _levels(one, loops).items():
             counts[key] += 1
@@ -123,9 +131,10 @@ def speeds(
             *key, statistics.median(steps[key]), count / len(samples), known[key].texts,
             streams_of(known[key], addresses[key], exact.get(key, {})),
             not known[key].outer_level,
+            _together(key, known, counts, turns) / len(samples),
         )
         for key, count in counts.most_common()
-        if _is_steady(steps.get(key, ()), count)
+        if is_steady(steps.get(key, ()), count)
     )  # fmt: skip
 
 
@@ -138,7 +147,24 @@ def _levels(
     return {(sample.module, level.start): level for level in found}
 
 
-def _is_steady(found: Sequence[float], count: int) -> bool:
+def _together(
+    key: tuple[str, int],
+    known: Mapping[tuple[str, int], Around],
+    counts: Mapping[tuple[str, int], int],
+    turns: Mapping[frozenset[tuple[str, int]], int],
+) -> int:
+    """Samples in a loop and in those that take turns with it and count by its register."""
+    own = {counter.register for counter in code.counters(known[key].texts)}
+    total = counts[key]
+    for other, count in counts.items():
+        often = turns.get(frozenset({key, other}), 0) >= TURNS_MIN * min(count, counts[key])
+        if other != key and often:
+            theirs = {counter.register for counter in code.counters(known[other].texts)}
+            total += count if own & theirs else 0
+    return total
+
+
+def is_steady(found: Sequence[float], count: int) -> bool:
     """Whether the speeds are those of one long run and not of a register that begins anew."""
     if len(found) < MIN_STEPS or len(found) < STEADY_MIN * count:
         return False

@@ -60,7 +60,8 @@ def scale(light: CallgrindProfile, speed: LoopSpeed, user_s: float) -> float | N
     entry = light.instructions.get((speed.module, speed.start))
     if entry is None or entry.cost[executed] < ENOUGH_ITERATIONS:
         return None
-    return speed.iterations_per_s * speed.share * user_s / entry.cost[executed]
+    share = max(speed.share, speed.together)
+    return speed.iterations_per_s * share * user_s / entry.cost[executed]
 
 
 def by_landmarks(

@@ -61,6 +61,11 @@ def test_whole_from_the_speed_of_a_loop():
     assert scale_of(LIGHT, (replace(SPEED, start=0x20),), 2.0) is None
 
 
+def test_whole_from_loops_that_take_turns():
+    """The cases of a switch make several loops of one, whose counter goes through them all."""
+    assert scale_of(LIGHT, (replace(SPEED, share=0.3, together=0.9),), 2.0) == 1800.0
+
+
 def test_lines_by_the_memory_that_a_loop_goes_over():
     """Lines come from beyond a cache that cannot hold it."""
     lines = 0.125 * 1e9 * 0.9 * 2.0

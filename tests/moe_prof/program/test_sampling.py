@@ -142,6 +142,24 @@ def test_speed_of_a_loop():
     assert (speed.start, speed.iterations_per_s, speed.share) == (0x11E0, 250e6, 1.0)
 
 
+def test_loops_that_take_turns():
+    """Two that count by one register are one; another, in a phase of its own, is not."""
+    texts = ("movzbl (%rdi),%eax", "add $0x1,%rdi", "jne 11e0")
+    loops = {
+        ("p", 0x11E4): Around(0x11E0, texts, False),
+        ("p", 0x1224): Around(0x1220, texts, False),
+        ("p", 0x1304): Around(0x1300, texts, False),
+    }
+    places = [0x11E4, 0x11E4, 0x1224] * 20 + [0x1304] * 40
+    samples = [
+        replace(one(1, period_s=0.001, rdi=n * 250_000), address=place)
+        for n, place in enumerate(places)
+    ]
+    found = {speed.start: (speed.share, speed.together) for speed in judge(samples, loops).speeds}
+    assert found[0x11E0] == (0.4, 0.6)
+    assert found[0x1300] == (0.4, 0.4)
+
+
 def test_each_access_has_its_own_memory():
     """A register that held something else a moment ago does not count."""
     texts = ("movzbl (%rdi),%eax", "add (%rcx,%rax,4),%rdx", "add $0x1,%rdi", "jne 11e0")
