@@ -28,6 +28,7 @@ SERIAL_MIN = 0.5
 IMBALANCE_MIN = 1.2
 ALONE_MIN = 0.95
 """Of a team's work, what one thread does where the others do nothing but wait for it."""
+ALL_POLL_MARGIN = 0.15
 SHARED_LINE_MIN = 0.3
 LOCK_ADVICE = "hold locks for less time, or give each thread data of its own"
 
@@ -135,6 +136,8 @@ def waiting(e: ProgramEvidence) -> Verdict | None:
     if idle + polling < least:
         return None
     text = f"its threads wait {share_text(idle + polling)} of their time"
+    if polling > 1 - 1 / e.team + ALL_POLL_MARGIN:
+        return _polling(e, text)  # more than all but one: the busiest waits as well
     uneven = e.busiest >= IMBALANCE_MIN
     serial = e.main_is_busiest and (e.own_share or 0.0) >= SERIAL_MIN and uneven
     if e.single_share >= SINGLE_MIN or serial:

@@ -158,6 +158,9 @@ CASES = [
     # a first run that something else slowed down
     ("dependency_bound", replace(ONE, flushed_s=0.6, user_again_s=0.61, loop_cycles=3.9e9,
                                  loop_bound="dependency")),
+    # all of them poll, also the one that does what little work there is
+    ("spin_bound", replace(TWO, polling=0.96, own_polling=0.95, busiest=1.88, own_share=0.9,
+                           main_is_busiest=False)),
     # sleeping threads beside one that works are no team
     ("instruction_bound", replace(ONE, most_threads=9, loop_cycles=3.5e9)),
 ]  # fmt: skip
