@@ -136,9 +136,8 @@ def waiting(e: ProgramEvidence) -> Verdict | None:
     if idle + polling < least:
         return None
     text = f"its threads wait {share_text(idle + polling)} of their time"
-    if polling > 1 - 1 / e.team + ALL_POLL_MARGIN:
-        return _polling(e, text)  # more than all but one: the busiest waits as well
-    uneven = e.busiest >= IMBALANCE_MIN
+    all_poll = polling > 1 - 1 / e.team + ALL_POLL_MARGIN  # the busiest as well
+    uneven = e.busiest >= IMBALANCE_MIN and not all_poll
     serial = e.main_is_busiest and (e.own_share or 0.0) >= SERIAL_MIN and uneven
     if e.single_share >= SINGLE_MIN or serial:
         return Verdict(

@@ -213,16 +213,17 @@ def streams_of(
         exact: those of operands that are about to be used, or were just used, by their registers.
     """
     anywhere = spread(addresses)
+    operands = [operand for text in loop.texts if (operand := code.memory_operand(text))]
     if loop.pointers:
-        found = [address for seen in exact.values() for address in seen]
+        pairs = {(operand.base, operand.index) for operand in operands}
+        found = [address for pair in pairs for address in exact.get(pair, ())]
         return (Stream(1.0, spread(found) if len(found) >= MIN_STEPS else anywhere),)
     steps = dict.fromkeys(code.moving_registers(loop.texts), LINE_BYTES)
     steps |= {counter.register: abs(counter.step) for counter in code.counters(loop.texts)}
     streams = {
         (operand.base, operand.index): steps.get(operand.base, 0)
         + steps.get(operand.index, 0) * operand.scale
-        for text in loop.texts
-        if (operand := code.memory_operand(text)) is not None
+        for operand in operands
     }
     return tuple(
         Stream(
