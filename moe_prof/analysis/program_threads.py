@@ -136,7 +136,7 @@ def waiting(e: ProgramEvidence) -> Verdict | None:
     if idle + polling < least:
         return None
     text = f"its threads wait {share_text(idle + polling)} of their time"
-    all_poll = polling > 1 - 1 / e.team + ALL_POLL_MARGIN  # the busiest as well
+    all_poll = polling > 1 - 1 / max(1, e.active_threads) + ALL_POLL_MARGIN  # the busiest as well
     uneven = e.busiest >= IMBALANCE_MIN and not all_poll
     serial = e.main_is_busiest and (e.own_share or 0.0) >= SERIAL_MIN and uneven
     if e.single_share >= SINGLE_MIN or serial:
@@ -153,12 +153,12 @@ def waiting(e: ProgramEvidence) -> Verdict | None:
         )
     if polling < least:
         return _taking_turns(e, idle, text)
-    return _polling(e, text)
+    return _polling(e, text, all_poll=all_poll)
 
 
-def _polling(e: ProgramEvidence, text: str) -> Verdict:
-    """Threads of equal work that wait on their CPUs."""
-    if e.locking >= WAITING_MIN and e.locking > e.own_polling:
+def _polling(e: ProgramEvidence, text: str, *, all_poll: bool) -> Verdict:
+    """Threads of equal work that wait on their CPUs; for a lock, one of them would be working."""
+    if e.locking >= WAITING_MIN and e.locking > e.own_polling and not all_poll:
         return Verdict(
             "serial_bound",
             f"{text}; {share_text(e.locking)} of the samples are in locks: one at a time gets on",

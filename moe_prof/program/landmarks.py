@@ -53,7 +53,8 @@ def choose(
     """By the number of a loop, the places nearest to it that are executed now and then; pure.
 
     One before and one after it, of the same function: one of them may belong to something else.
-    Loops of libraries take the most frequent such place of the program itself.
+    Loops of libraries and of functions without such places, and programs without hot loops (number
+    0), take places of the program itself: a frequent and a rare one, and between them.
 
     Args:
         module: the program's file, the only one whose place in memory is known.
@@ -68,6 +69,9 @@ def choose(
     if not places:
         return {}
     found: dict[int, tuple[Landmark, ...]] = {}
+    anywhere = _spread([mark for mark, _ in places], most_seen)
+    if not loops:
+        return {0: anywhere}
     for number, loop in enumerate(loops[: MOST // 2]):
         near = [
             mark for mark, function in places
@@ -78,8 +82,21 @@ def choose(
         found[number] = (
             *([max(before, key=lambda mark: mark.address)] if before else ()),
             *([min(after, key=lambda mark: mark.address)] if after else ()),
-        ) or (max((mark for mark, _ in places), key=lambda mark: mark.seen),)
+        ) or anywhere
     return found
+
+
+def _spread(marks: Sequence[Landmark], most_seen: float) -> tuple[Landmark, ...]:
+    """Up to as many places as can be counted, from rare to frequent; pure.
+
+    What is over by the time at which the simulation was cut off may be among them.
+    """
+    distinct = sorted({mark.seen: mark for mark in marks}.values(), key=lambda mark: mark.seen)
+    while sum(mark.seen for mark in distinct[-MOST:]) > most_seen and len(distinct) > 1:
+        distinct.pop()
+    step = max(1.0, (len(distinct) - 1) / (MOST - 1))
+    places = {min(len(distinct) - 1, round(n * step)) for n in range(MOST)}
+    return tuple(distinct[place] for place in sorted(places))
 
 
 def affordable_hits(left_s: float, user_s: float) -> float:
@@ -114,7 +131,7 @@ def count(
     if shutil.which(UNRANDOMIZED[0]) is None or shutil.which("perf") is None:
         raise UnavailableError("perf and setarch are needed to count places of a program")
     base = _base(module, folder)
-    addresses = sorted({mark.address for mark in landmarks})[:MOST]
+    addresses = list(dict.fromkeys(mark.address for mark in landmarks))[:MOST]
     events = [f"mem:{address + base:#x}:x:u" for address in addresses]
     wanted = [word for event in events for word in ("-e", event)]
     line = (*UNRANDOMIZED, "perf", "stat", "-x", ",", *wanted, "--", *command)

@@ -83,7 +83,7 @@ def by_landmarks(
         UnavailableError: they cannot be counted here.
     """
     program = shutil.which(command[0])
-    if program is None or not loops:
+    if program is None:
         return None
     module = str(Path(program).resolve())
     parts = parts_at_most(light, user_s, demand)
@@ -110,6 +110,8 @@ def factors_of(ratios: Mapping[int, float], loops: Sequence[HotLoop]) -> Factors
     if not ratios:
         return None
     first = ratios[min(ratios)]
+    if not loops:
+        return Factors((), first)
     found = tuple(ratios.get(number, first) for number in range(len(loops)))
     weights = [loop.executed for loop in loops]
     rest = sum(f * w for f, w in zip(found, weights, strict=True)) / max(1, sum(weights))

@@ -158,6 +158,9 @@ CASES = [
     # a first run that something else slowed down
     ("dependency_bound", replace(ONE, flushed_s=0.6, user_again_s=0.61, loop_cycles=3.9e9,
                                  loop_bound="dependency")),
+    # two that hand over a token by locks: none of them works; of a queue for a lock one does
+    ("spin_bound", replace(TWO, polling=0.91, locking=0.45, busiest=1.1)),
+    ("serial_bound", replace(TWO, polling=0.5, locking=0.45, busiest=1.1)),
     # all of them poll, also the one that does what little work there is
     ("spin_bound", replace(TWO, polling=0.96, own_polling=0.95, busiest=1.88, own_share=0.9,
                            main_is_busiest=False)),

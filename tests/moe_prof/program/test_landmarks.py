@@ -44,7 +44,10 @@ def test_places_before_and_after_a_loop():
 
 def test_a_place_of_the_program_for_a_loop_of_a_library():
     """Where libraries lie in memory is not known."""
-    assert choose(PROFILE, [OTHER], "/p", most_seen=6000) == {0: (Landmark(0x14, 5000),)}
+    marks = (Landmark(0x20, 700), Landmark(0x30, 900), Landmark(0x60, 901), Landmark(0x14, 5000))
+    assert choose(PROFILE, [OTHER], "/p", most_seen=9000) == {0: marks}
+    assert choose(PROFILE, [], "/p", most_seen=9000) == {0: marks}
+    assert choose(PROFILE, [OTHER], "/p", most_seen=6000) == {0: marks[:3]}
     assert choose(PROFILE, [OTHER], "/other", most_seen=6000) == {}
 
 
@@ -65,6 +68,7 @@ def test_ratio_of_the_place_that_goes_on():
 def test_factors_of_loops_and_of_the_rest():
     """A loop without a ratio takes the first one's; other code takes the mean."""
     assert factors_of({}, [HOT]) is None
+    assert factors_of({0: 8.0}, []) == Factors((), 8.0)
     assert factors_of({0: 8.0}, [HOT, OTHER]) == Factors((8.0, 8.0), 0.0)
 
 
