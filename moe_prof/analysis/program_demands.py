@@ -67,8 +67,8 @@ class ProgramEvidence:
         shared_line: share of samples in loops that write to a line that others write.
         blocked: share of the wall time in which an active thread slept in a lock, on average over
             them; None where the system does not tell.
-        spells / spells_s: how often threads other than the main one worked after a rest, and how
-            long in all.
+        spells / spells_s / spells_over: how often threads other than the main one worked after a
+            rest, how long in all, and over which share of the run.
         idle_cpus: CPUs that neither it nor another program used, on average over the wall time.
         yielding: share of the samples in which a thread gives its CPU away, having nothing to do.
         faulting: share of the system's samples that serve page faults.
@@ -107,6 +107,7 @@ class ProgramEvidence:
     blocked: float | None = None
     spells: int = 0
     spells_s: float = 0.0
+    spells_over: float = 0.0
     idle_cpus: float | None = None
     yielding: float = 0.0
     faulting: float | None = None

@@ -21,7 +21,9 @@ QUEUE_MIN = 1.2
 LONG_QUEUE_MIN = 3.0
 """Threads that are ready to run, a CPU: no lock has so many who could get on."""
 SPELLS_MIN, SPELL_MIN_S = 3, 1e-4
-"""Less is a pool that was started and not used, or a timer."""
+"""Less is a timer."""
+SPELLS_OVER_MIN = 0.3
+"""Of the run, from the first to the last: a pool that nobody uses polls for a while at first."""
 CROWDED_MOST, LOCKED_MIN, LOCKS_MOST = 1.5, 0.1, 0.5
 SINGLE_MIN = 0.3
 SERIAL_MIN = 0.5
@@ -136,7 +138,8 @@ def waiting(e: ProgramEvidence) -> Verdict | None:
     if idle + polling < least:
         return None
     text = f"its threads wait {share_text(idle + polling)} of their time"
-    all_poll = polling > 1 - 1 / max(1, e.active_threads) + ALL_POLL_MARGIN  # the busiest as well
+    most = 1 - 1 / max(1, e.active_threads) + ALL_POLL_MARGIN  # as long as one of them works
+    all_poll = e.own_polling * (1 - idle) > most
     uneven = e.busiest >= IMBALANCE_MIN and not all_poll
     serial = e.main_is_busiest and (e.own_share or 0.0) >= SERIAL_MIN and uneven
     if e.single_share >= SINGLE_MIN or serial:
@@ -153,12 +156,12 @@ def waiting(e: ProgramEvidence) -> Verdict | None:
         )
     if polling < least:
         return _taking_turns(e, idle, text)
-    return _polling(e, text, all_poll=all_poll)
+    return _polling(e, text, nobody_works=polling > most)
 
 
-def _polling(e: ProgramEvidence, text: str, *, all_poll: bool) -> Verdict:
+def _polling(e: ProgramEvidence, text: str, *, nobody_works: bool) -> Verdict:
     """Threads of equal work that wait on their CPUs; for a lock, one of them would be working."""
-    if e.locking >= WAITING_MIN and e.locking > e.own_polling and not all_poll:
+    if e.locking >= WAITING_MIN and e.locking > e.own_polling and not nobody_works:
         return Verdict(
             "serial_bound",
             f"{text}; {share_text(e.locking)} of the samples are in locks: one at a time gets on",
@@ -195,7 +198,7 @@ def helped_seldom(e: ProgramEvidence) -> Verdict | None:
     """A team that is given work now and then, and sleeps while one thread works alone."""
     if e.cpus < 2 or e.active_threads > 1 or e.spells < SPELLS_MIN:
         return None
-    if e.spells_s < SPELL_MIN_S * e.spells:
+    if e.spells_s < SPELL_MIN_S * e.spells or e.spells_over < SPELLS_OVER_MIN:
         return None
     return Verdict(
         "serial_bound",

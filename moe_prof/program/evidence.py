@@ -47,6 +47,7 @@ def evidence_of(watched: Watched) -> ProgramEvidence:
         blocked=_blocked(active),
         spells=sum(t.spells for t in helping),
         spells_s=sum(t.run_s for t in helping),
+        spells_over=max((t.spells_over_s for t in helping), default=0.0) / watched.wall_s,
         idle_cpus=watched.idle_cpus,
     )
 

@@ -38,7 +38,8 @@ class ThreadTime:
 
     Attributes:
         blocked: share of the looks at which it slept in a lock; None where the system hides that.
-        spells: how often it was seen to work after a rest.
+        spells / spells_over_s: how often it was seen to work after a rest, and the time from the
+            first to the last of these.
     """
 
     run_s: float
@@ -46,6 +47,7 @@ class ThreadTime:
     is_main: bool
     blocked: float | None = None
     spells: int = 0
+    spells_over_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class _Tasks:
     times: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
     seen: Counter[tuple[int, int]] = field(default_factory=Counter)
     spells: Counter[tuple[int, int]] = field(default_factory=Counter)
+    began: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
     working: set[tuple[int, int]] = field(default_factory=set)
     locked: Counter[tuple[int, int]] = field(default_factory=Counter)
     places_known: bool = False
@@ -120,8 +123,16 @@ class _Tasks:
         """Its times so far, and whether it works again."""
         worked = run_s - self.times.get(key, (0.0, 0.0))[0] >= SPELL_S
         self.times[key] = run_s, queued_s
-        self.spells[key] += worked and key not in self.working
+        if worked and key not in self.working:
+            now_s = time.monotonic()
+            self.spells[key] += 1
+            self.began[key] = self.began.get(key, (now_s, now_s))[0], now_s
         (self.working.add if worked else self.working.discard)(key)
+
+    def spells_over_s(self, key: tuple[int, int]) -> float:
+        """From the beginning of a thread's first spell of work to that of its last."""
+        first_s, last_s = self.began.get(key, (0.0, 0.0))
+        return last_s - first_s
 
     def _place(self, process: int, thread: int) -> None:
         """Where in the system it sleeps."""
@@ -178,8 +189,13 @@ def watch(
         max_rss_bytes=tasks.peak_kib * 1024 or None,
         threads=tuple(
             ThreadTime(
-                run_s, queued_s, pid == tid, tasks.blocked((pid, tid)), tasks.spells[pid, tid]
-            )
+                run_s,
+                queued_s,
+                pid == tid,
+                tasks.blocked((pid, tid)),
+                tasks.spells[pid, tid],
+                tasks.spells_over_s((pid, tid)),
+            )  # fmt: skip
             for (pid, tid), (run_s, queued_s) in tasks.times.items()
         ),
         single_share=tasks.single / tasks.looks if tasks.looks else 1.0,

@@ -28,6 +28,7 @@ PART = replace(
     ONE, instructions=None, part_instructions=1e9, loop_cycles=None, l1_misses=0.0, l2_misses=0.0,
     l3_misses=0.0,
 )  # fmt: skip
+HELPED = replace(ONE, most_threads=3, loop_cycles=3.9e9, loop_bound="dependency")
 CASES = [
     ("too_short", replace(ONE, wall_s=0.004, user_s=0.002, sys_s=0.001)),
     ("oversubscribed", replace(TWO, active_threads=16, most_threads=17, runnable=14.0)),
@@ -149,12 +150,12 @@ CASES = [
      replace(TWO, active_threads=65, most_threads=65, runnable=25.4, voluntary=756_000, wall_s=4.7,
              user_s=0.6, sys_s=3.8, idle_cpus=1.1)),
     # a team that is given work now and then, and sleeps; a pool that nobody used; a timer
-    ("serial_bound", replace(ONE, most_threads=3, spells=16, spells_s=0.003, loop_cycles=3.9e9,
-                             loop_bound="dependency")),
-    ("dependency_bound", replace(ONE, most_threads=3, spells=2, spells_s=0.03, loop_cycles=3.9e9,
-                                 loop_bound="dependency")),
-    ("dependency_bound", replace(ONE, most_threads=2, spells=20, spells_s=0.001, loop_cycles=3.9e9,
-                                 loop_bound="dependency")),
+    ("serial_bound", replace(HELPED, spells=16, spells_s=0.003, spells_over=0.9)),
+    ("dependency_bound", replace(HELPED, spells=2, spells_s=0.03, spells_over=0.9)),
+    ("dependency_bound", replace(HELPED, spells=7, spells_s=0.03, spells_over=0.02)),
+    ("dependency_bound", replace(HELPED, spells=20, spells_s=0.001, spells_over=0.9)),
+    # a runtime's threads that poll more than the one works, which others keep off its CPU
+    ("serial_bound", replace(TWO, polling=0.75, busiest=1.9, own_share=0.9)),
     # a first run that something else slowed down
     ("dependency_bound", replace(ONE, flushed_s=0.6, user_again_s=0.61, loop_cycles=3.9e9,
                                  loop_bound="dependency")),

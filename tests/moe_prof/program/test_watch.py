@@ -54,6 +54,8 @@ def test_spells_of_work_after_rests(monkeypatch, tmp_path):
         monkeypatch.setattr(watch, "read", read)
         tasks.look(1)
     assert [tasks.spells[1, thread] for thread in (1, 2, 3)] == [1, 2, 0]
+    assert tasks.spells_over_s((1, 2)) > 0
+    assert tasks.spells_over_s((1, 1)) == tasks.spells_over_s((1, 3)) == 0
 
 
 def test_crash_names_the_signal(tmp_path):
