@@ -195,7 +195,7 @@ def watch(
                 tasks.blocked((pid, tid)),
                 tasks.spells[pid, tid],
                 tasks.spells_over_s((pid, tid)),
-            )  # fmt: skip
+            )
             for (pid, tid), (run_s, queued_s) in tasks.times.items()
         ),
         single_share=tasks.single / tasks.looks if tasks.looks else 1.0,
