@@ -24,7 +24,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).with_name("causes")
 FIRST = "first"
-SETS = (FIRST, "others", "more", "blind")
+SETS = (FIRST, "others", "more", "further")
 LONGEST_S = 60
 FLAGS = ("-O2",)
 ALWAYS = ("-pthread", "-fopenmp")

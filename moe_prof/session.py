@@ -305,6 +305,9 @@ def load(folder: str | Path) -> SavedSession:
     if wrong:
         raise InputError(f"{path / 'manifest.json'} is damaged: {wrong} is of another type")
     rows, damage = _load_rows(path)
+    if not (path / TABLE).exists() and manifest.state == "complete":
+        missing = f"{path / TABLE} is missing though the run is complete: rows may be missing"
+        damage = f"{missing}; {damage}" if damage else missing
     return SavedSession(path, manifest, tuple(rows), damage)
 
 
@@ -337,20 +340,26 @@ def _load_rows(path: Path) -> tuple[list[Row], str]:
                 raise InputError(f"{table} cannot be read: {error}") from error
             first = str(error).partition("\n")[0]
             damage = f"{table} cannot be read ({first}); its rows are taken from {JOURNAL}"
-    return (_journal_rows(journal) if journal.exists() else []), damage
+    if not journal.exists():
+        return [], damage
+    rows, cut_off = _journal_rows(journal)
+    if cut_off:
+        damage = f"{journal} is cut off; the {len(rows)} rows before that are read"
+    return rows, damage
 
 
-def _journal_rows(journal: Path) -> list[Row]:
-    rows = []
+def _journal_rows(journal: Path) -> tuple[list[Row], bool]:
+    """Its rows, and whether the last line is cut off: the run was killed while it wrote that."""
+    rows: list[Row] = []
     try:
         lines = journal.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in lines:
             rows.append(from_record(json.loads(line)))
     except json.JSONDecodeError:
-        return rows  # the run was killed in the middle of this last line
+        return rows, True
     except (OSError, TypeError, ValueError) as error:
         raise InputError(f"{journal} cannot be read: {error}") from error
-    return rows
+    return rows, False
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -83,4 +83,6 @@ def digits_text(value: float) -> str:
         return f"{value:.0f}"
     if size >= 10:
         return f"{value:.1f}"
+    if 0 < size < 0.1:
+        return f"{value:.3g}"
     return f"{value:.2f}"

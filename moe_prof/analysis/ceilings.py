@@ -131,7 +131,7 @@ def from_rows(tidy: Iterable[Row]) -> Ceilings:
                 row.source,
             )
             for row in tidy
-            if row.collector == COLLECTOR
+            if row.collector == COLLECTOR and row.metric.startswith("ceiling_")
         )
     )
 

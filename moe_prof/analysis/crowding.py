@@ -28,6 +28,12 @@ def is_crowded(threads: int, cpus: float | None, others: float | None) -> bool:
     return others > CROWDED_CPUS and others + threads > cpus + CROWDED_CPUS
 
 
+def shared_cpus(index: RowIndex, variant: str) -> float | None:
+    """CPUs that the variant's threads might use, as seen while it was timed or its phases were."""
+    cpus = index.value("", SHARED)
+    return index.value(variant, SHARED) if cpus is None else cpus
+
+
 def used_by_others(index: RowIndex, variant: str) -> float | None:
     """The most that others used while the variant was timed, or while its phases were."""
     found = [index.value(name, OTHERS) for name in ("", variant)]
@@ -36,17 +42,18 @@ def used_by_others(index: RowIndex, variant: str) -> float | None:
 
 def warning(index: RowIndex, variants: Sequence[str]) -> str:
     """What a reader must know before all figures, "" where no team was disturbed."""
-    cpus = index.value("", SHARED)
     disturbed = [
-        others
+        (others, cpus)
         for variant in variants
         if (others := used_by_others(index, variant)) is not None
+        and (cpus := shared_cpus(index, variant)) is not None
         and is_crowded(int(index.value(variant, "threads") or 0), cpus, others)
     ]
-    if not disturbed or cpus is None:
+    if not disturbed:
         return ""
+    most, cpus = max(disturbed)
     return (
-        f"other programs kept {max(disturbed):.1f} of {cpus:.0f} CPUs busy meanwhile, so times and "
+        f"other programs kept {most:.1f} of {cpus:.0f} CPUs busy meanwhile, so times and "
         "waiting are not the kernels' alone; repeat on an idle machine, with fewer --threads, or "
         "with OMP_WAIT_POLICY=passive"
     )

@@ -15,7 +15,9 @@ from moe_prof.rows import Row
 from moe_prof.session import IMPORT_COMMAND, Manifest
 from moe_prof.toolversions import BUILD_TOOL, SOURCES_TOOL
 
-Name = Literal["scenario", "seed", "machine", "build", "compiler", "threads", "path", "program"]
+Name = Literal[
+    "scenario", "weights", "seed", "machine", "build", "compiler", "threads", "path", "program",
+]  # fmt: skip
 NAMES: tuple[Name, ...] = get_args(Name)
 
 _MACHINE_FACTS = (
@@ -24,6 +26,7 @@ _MACHINE_FACTS = (
 )  # fmt: skip
 _COMPILER_VARIABLES = ("CXX", "CXXFLAGS", "LDFLAGS")
 _LONGEST_VALUE = 40
+WEIGHTS_OF = "weights of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Identity:
         tools: version by name, as a manifest has them.
         variants: how each ran.
         program: name and arguments of a program that was measured, "" for a scenario.
+        weights: file and layer that the weights are from, "" for seeded ones.
     """
 
     scenario: str
@@ -68,6 +72,7 @@ class Identity:
     environment: Mapping[str, str]
     variants: Mapping[str, VariantFacts] = field(default_factory=dict)
     program: str = ""
+    weights: str = ""
 
 
 def identity(manifest: Manifest, rows: Iterable[Row]) -> Identity:
@@ -90,7 +95,17 @@ def identity(manifest: Manifest, rows: Iterable[Row]) -> Identity:
         environment=manifest.environment,
         variants=facts,
         program=manifest.program,
+        weights=_weights(index.text("", "layer")),
     )
+
+
+def weights_text(path: str, layer: int) -> str:
+    """What weights of a file are called in a session's row ``layer`` and here."""
+    return f"{WEIGHTS_OF} {path}, layer {layer}"
+
+
+def _weights(origin: str) -> str:
+    return origin.partition("; ")[0] if origin.startswith(WEIGHTS_OF) else ""
 
 
 def differences(
@@ -132,6 +147,7 @@ def _inputs(old: Identity, new: Identity) -> list[Difference]:
     if old.program and new.program:
         found += _unequal("program", old.program, new.program)
     if not (old.imported or new.imported):
+        found += _unequal("weights", old.weights or "seeded", new.weights or "seeded")
         found += _unequal("seed", str(old.seed), str(new.seed))
     return found
 

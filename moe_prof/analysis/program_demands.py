@@ -81,6 +81,8 @@ class ProgramEvidence:
         fetch_misses: lines of code that the L1 did not hold.
         part_instructions: where all instructions are not known: those of a part of the program that
             holds its hot code; counts and cycles of loops are of that part then.
+        cut_off / whole_misses: whether the simulation of instructions was cut off, and whether
+            those of caches and branches ran to the end; what was cut off is scaled, or missing.
         slots: measured top-down nodes by name.
         sampled_by / loop_model: what took the samples, and what the loops' cycles come from.
     """
@@ -124,6 +126,8 @@ class ProgramEvidence:
     l3_misses: float | None = None
     fetch_misses: float | None = None
     part_instructions: float | None = None
+    cut_off: bool = False
+    whole_misses: bool = False
     slots: dict[str, float] | None = None
     measured_instructions: bool = False
     machine: Machine = Machine()

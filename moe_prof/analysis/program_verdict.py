@@ -41,6 +41,7 @@ IDLE_MIN = 0.9
 ACTIVE_MIN = 0.05
 OTHERS_MIN = 0.1
 DENORMAL_GAIN = 1.4
+MORE_TIME = "give it more time by --max-time, or less to do; 'moe-prof doctor' says what else helps"
 EXPLAINED_MIN = 0.4
 STALLED_MIN = 0.25
 BUSY_MAX = 0.7
@@ -65,7 +66,9 @@ def judge_program(evidence: ProgramEvidence) -> Verdict:
         verdict = rule(evidence)
         if verdict is not None:
             return verdict
-    return Verdict("unknown", _what_is_missing(evidence), DOCTOR)
+    late = evidence.cut_off and evidence.instructions is None
+    more = late or evidence.machine.clock_hz is None
+    return Verdict("unknown", _what_is_missing(evidence), MORE_TIME if more else DOCTOR)
 
 
 def needs_more(evidence: ProgramEvidence) -> bool:
@@ -252,6 +255,8 @@ def _least_share(e: ProgramEvidence, cause: Cause) -> float:
 def _what_is_missing(e: ProgramEvidence) -> str:
     if e.machine.clock_hz is None:
         return "its cycles are not known: the clock could not be calibrated"
+    if e.instructions is None and e.cut_off:
+        return "its simulation was cut off, and nothing tells how much of its instructions that saw"
     if e.instructions is None:
         return "its instructions could not be counted here, neither by hardware nor by simulation"
     largest, cycles = largest_of(demands(e)), e.cycles

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Group
 from rich.text import Text
 
+from moe_prof.analysis.differences import weights_text
 from moe_prof.commands.base import Result
 from moe_prof.errors import UsageError
 from moe_prof.kernels import selection
@@ -102,9 +103,12 @@ def with_layer(result: Result, scenario: Scenario, session: Session) -> Result:
         session.note(text)
     origin = preset.source if preset is not None else "plain sizes"
     if source is not None:
-        origin = f"weights of {source.path}, layer {source.layer}; {origin}"
+        weights = weights_text(source.path, source.layer)
+        origin = f"{weights}; {origin}"
     rows = session.add(_rows(scenario, origin))
-    above = (Text(words, style="bold"),) if words else ()
+    above = [Text(words, style="bold")] if words else []
+    if source is not None:
+        above.append(Text(f"{weights}: {options_text(scenario.options)}"))
     below = (Text(f"{scenario.label}: {remark}"),) if remark else ()
     return replace(result, rows=(*result.rows, *rows), body=Group(*above, result.body, *below))
 
@@ -118,8 +122,8 @@ def sharing_text(scenario: Scenario) -> str:
         f"{scenario.label}: the whole layer does not fit in memory here: its "
         f"{scenario.stored_experts} experts share the weights of {shared} distinct ones "
         f"({weight_bytes(scenario) / GIB:.1f} instead of {weight_bytes(whole) / GIB:.1f} GiB). "
-        "Caches and memory see fewer bytes than the model's; a forward that needs more than "
-        f"{shared} experts may look faster than it is."
+        "Caches and memory see fewer bytes than the model's: of the experts that a forward needs, "
+        "those that share weights are read once, so it may look faster than it is."
     )
 
 

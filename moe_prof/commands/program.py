@@ -25,7 +25,7 @@ from moe_prof.collectors import llvm_mca
 from moe_prof.commands.base import Result, with_trouble
 from moe_prof.commands.options import split_output
 from moe_prof.deadline import Deadline
-from moe_prof.errors import BuildError, MoeProfError, UnavailableError, UsageError
+from moe_prof.errors import BuildError, MoeProfError, UnavailableError, UsageError, WorkloadError
 from moe_prof.interrupts import EXIT_INTERRUPTED
 from moe_prof.machine import Machine
 from moe_prof.machine import read as read_machine
@@ -107,6 +107,8 @@ def _has_input() -> bool:
 
 def _find(program: str) -> None:
     """Refuse before a session is made what cannot be started."""
+    if not program:
+        raise UsageError("the program's name after -- is empty; give its path")
     if shutil.which(program) is None:
         where = Path(program)
         if where.is_dir():
@@ -156,10 +158,14 @@ class _Run:
     def _steps(self) -> None:
         deadline = Deadline(self.max_time_s)
         self.progress.step(f"running {self.label}")
-        self.watched = watch.watch(
-            self.command, self.session.raw, timeout_s=deadline.left_s(DEFAULT_TIME_S),
-            cpus=self.machine.usable_cpus(),
-        )  # fmt: skip
+        try:
+            self.watched = watch.watch(
+                self.command, self.session.raw, timeout_s=deadline.left_s(DEFAULT_TIME_S),
+                cpus=self.machine.usable_cpus(),
+            )  # fmt: skip
+        except WorkloadError as error:
+            self.session.note(str(error))
+            raise WorkloadError(f"{error}; what it printed is in {self.session.raw}") from error
         self.evidence = evidence_of(self.watched)
         if self.watched.interrupted:
             self.interrupted = True
@@ -264,7 +270,8 @@ class _Run:
     def _count(self, deadline: Deadline) -> None:
         assert self.evidence is not None
         self.progress.step(f"simulating {self.label} (callgrind)", slow=True)
-        simulation_s = max(1.0, deadline.left_s(SIMULATION_S))
+        # Ending three simulations and reading what they wrote takes as long again.
+        simulation_s = max(1.0, min(SIMULATION_S, deadline.left_s(2 * SIMULATION_S) / 2))
         try:
             found = counting.count(
                 self.command, self.session.raw, self.machine, timeout_s=simulation_s,
@@ -334,6 +341,7 @@ class _Run:
                 f"and its figures are those of a run that failed; what it printed is in "
                 f"{self.session.raw}"
             )
+            self.session.note(failed)
             return EXIT_WORKLOAD, (failed,)
         return 0, ()
 

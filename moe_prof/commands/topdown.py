@@ -102,6 +102,11 @@ class Topdown:
         return with_trouble(result, session.trouble)
 
 
+def _of_timing(note: str) -> str:
+    """A note of the timing, whose limit is a share of the whole run's."""
+    return note.replace("stopped at the time limit of", "timing stopped at its share of the limit,")
+
+
 @dataclass
 class _Run:
     """One run of the command, step by step; rows go to the session as they arrive."""
@@ -217,7 +222,7 @@ class _Run:
         with self.session.writing():
             write_suite(self.measurement, self.work.scenario, self.session.raw)
         self._note(
-            *self.measurement.notes,
+            *(_of_timing(note) for note in self.measurement.notes),
             *(named_text(t.variant, t.note) for t in self.measurement.timings if t.note),
             *(f"left out: {reason}" for _, reason in self.work.left_out),
         )

@@ -22,6 +22,7 @@ from moe_prof.analysis.differences import (
     differences,
     identity,
     remarks,
+    weights_text,
 )
 from moe_prof.commands.comparing import judged, refuse
 from moe_prof.commands.workload import Workload, isa_for
@@ -170,7 +171,9 @@ def _identity(work: Workload, machine: Machine, build: Kind) -> Identity:
     with contextlib.suppress(BuildError):
         tools["c++"] = find_compiler().version
         tools[SOURCES_TOOL] = sources_digest()
+    source = work.scenario.checkpoint
     return Identity(
+        weights="" if source is None else weights_text(source.path, source.layer),
         scenario=work.scenario.label,
         shape=work.scenario.shape,
         seed=work.seed,

@@ -20,7 +20,8 @@ EFFICIENCY_MAX = 0.75
 
 def crowded(stage: Stage) -> Told | None:
     """Other programs held the CPUs."""
-    others, cpus = used_by_others(stage.index, stage.variant), stage.machine_row(SHARED)
+    others = used_by_others(stage.index, stage.variant)
+    cpus = stage.machine_row(SHARED) or stage.row(SHARED)
     if cpus is None or not is_crowded(stage.threads, cpus.value, others):
         return None
     rows = (stage.machine_row(OTHERS), stage.row(OTHERS), cpus, stage.row("spin_fraction"))

@@ -9,7 +9,7 @@ from moe_prof.measure.results import DEFAULT_BUDGET_S, Status
 HANG_BASE_S = 120.0
 HANG_MACS_PER_S = 5e7
 """A forward slower than this, beyond the base, is taken for a hang."""
-HANG_UNDER_LIMIT_S = 2.0
+HANG_UNDER_LIMIT_S = 1.0
 """The base for compiled code where a time limit is shorter."""
 HANG_SAMPLES = 20
 SETUP_SHARE = 0.4

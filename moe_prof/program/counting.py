@@ -63,6 +63,8 @@ class Counted:
         mispredictions, l1_misses, l2_misses, l3_misses, fetch_misses: scaled to the whole program;
             the last are lines of code that the L1 did not hold.
         whole_misses: whether both cache simulations reached the program's end.
+        cut_off: whether the counting run did not reach it, so that instructions are scaled from a
+            part, or missing.
         notes: what is missing and why.
     """
 
@@ -79,6 +81,7 @@ class Counted:
     part_instructions: float | None = None
     refuted: frozenset[tuple[str, int]] = frozenset()
     whole_misses: bool = False
+    cut_off: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -166,7 +169,8 @@ def count(
         demand=loop_demand(loops),
         pointer_share=_share(found.loops, code.follows_pointers),
         float_share=_share(found.loops, code.computes_floats),
-        whole_misses=runs["l2"].ended and runs["l3"].ended,
+        whole_misses=light.ended and runs["l2"].ended and runs["l3"].ended,
+        cut_off=not light.ended,
         part_instructions=part,
         refuted=refuted,
         notes=tuple(notes),
@@ -208,6 +212,9 @@ def with_misses(
     used = factors or Factors((1.0,) * len(loops), 1.0)
 
     def total(other: CallgrindProfile | None, kind: str) -> float | None:
+        if base.whole_misses and other is not None:
+            known = [name for name in _MISSES[kind] if name in other.totals]
+            return float(sum(other.totals[name] for name in known)) if known else None
         return _scaled(light, other, loops, kind, used)
 
     return replace(

@@ -101,6 +101,8 @@ def with_counts(evidence: ProgramEvidence, found: Counted) -> ProgramEvidence:
         l2_misses=found.l2_misses,
         l3_misses=found.l3_misses,
         fetch_misses=found.fetch_misses,
+        cut_off=found.cut_off,
+        whole_misses=found.whole_misses,
         part_instructions=None if evidence.instructions else found.part_instructions,
     )
 

@@ -37,6 +37,7 @@ def counted(
         speed.iterations_per_s * speed.share * user_s * len(speed.texts) for speed in speeds
     )
     return Counted(
+        cut_off=True,
         instructions=instructions / share,
         loops=loops,
         demand=loop_demand(loops),

@@ -15,6 +15,7 @@ from moe_prof.rows import Provenance, Row, unavailable
 from moe_prof.units import bytes_text, count_text, share_text, time_text
 
 _SIMULATION = "callgrind"
+_SCALED = "scaled from the part that was simulated"
 
 
 def rows(
@@ -25,7 +26,8 @@ def rows(
     for metric, value, unit, source in _measured(seen, evidence):
         made.append(_row(label, metric, value, unit, source))
     for metric, value, unit, source in _simulated(evidence):
-        made.append(_row(label, metric, value, unit, source, provenance="simulated"))
+        how_counted: Provenance = "modelled" if _SCALED in source else "simulated"
+        made.append(_row(label, metric, value, unit, source, provenance=how_counted))
     cycles = evidence.cycles
     if cycles is not None and evidence.instructions is not None:
         source = "instructions / (user time x calibrated clock)"
@@ -113,15 +115,17 @@ def _measured(seen: Watched, e: ProgramEvidence) -> list[_Figure]:
 
 
 def _simulated(e: ProgramEvidence) -> list[_Figure]:
+    misses = _SIMULATION if e.whole_misses else f"{_SIMULATION}, {_SCALED} by its hot loops"
     figures: list[_Figure] = [
-        ("l1d_misses", e.l1_misses, "misses", f"{_SIMULATION}, L1 of this machine"),
-        ("l2_misses", e.l2_misses, "misses", f"{_SIMULATION}, L2 of this machine"),
-        ("l3_misses", e.l3_misses, "misses", f"{_SIMULATION}, L3 of this machine"),
+        ("l1d_misses", e.l1_misses, "misses", f"{misses}, L1 of this machine"),
+        ("l2_misses", e.l2_misses, "misses", f"{misses}, L2 of this machine"),
+        ("l3_misses", e.l3_misses, "misses", f"{misses}, L3 of this machine"),
     ]
     if not e.measured_instructions:
+        counts = f"{_SIMULATION}, {_SCALED}" if e.cut_off else _SIMULATION
         figures = [
-            ("instructions", e.instructions, "instructions", _SIMULATION),
-            ("branch_mispredictions", e.mispredictions, "branches", _SIMULATION),
+            ("instructions", e.instructions, "instructions", counts),
+            ("branch_mispredictions", e.mispredictions, "branches", misses),
             *figures,
         ]
     return figures
@@ -140,10 +144,12 @@ def _row(
     *,
     provenance: Provenance = "measured",
 ) -> Row:
-    collector = "callgrind" if provenance == "simulated" else "builtin"
+    collector = "callgrind" if source.startswith(_SIMULATION) else "builtin"
     unit = "1" if unit == "share" else unit
     if value is None:
         why = f"{source}: not needed for the verdict, or not to be had"
+        if _SCALED in source:
+            why = f"{source}, and nothing tells how much of it that was: more time by --max-time"
         return unavailable(metric, unit, why, collector=collector, variant=label, scope="process")
     return Row(
         collector=collector, variant=label, scope="process", metric=metric, value=value,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from moe_prof.analysis.crowding import SHARED, used_by_others
+from moe_prof.analysis.crowding import shared_cpus, used_by_others
 from moe_prof.analysis.query import RowIndex
 from moe_prof.analysis.roofline import Floor
 from moe_prof.analysis.verdict import Evidence, Verdict, judge
@@ -68,7 +68,7 @@ def _evidence(
     return Evidence(
         threads=int(index.value(variant, "threads") or 1),
         usable_cpus=usable_cpus,
-        shared_cpus=index.value("", SHARED),
+        shared_cpus=shared_cpus(index, variant),
         others=used_by_others(index, variant),
         waiting=index.value(variant, "spin_fraction"),
         busiest=max(busy.values()) * len(busy) / total_s if total_s > 0 else None,

@@ -218,6 +218,20 @@ def test_a_table_that_was_cut_off_is_read_from_the_journal(tmp_path):
     assert remark.endswith("); its rows are taken from rows.jsonl")
 
 
+def test_rows_that_are_gone_are_told(tmp_path):
+    """A journal that is cut off, and a complete run without its table."""
+    with make(tmp_path / "s") as opened:
+        opened.add([ROW, ROW])
+    (tmp_path / "s" / "metrics.parquet").unlink()
+    (remark,) = load(tmp_path / "s").remarks
+    assert "metrics.parquet is missing though the run is complete" in remark
+    journal = tmp_path / "s" / "rows.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    saved = load(tmp_path / "s")
+    assert len(saved.rows) == 1
+    assert "rows.jsonl is cut off; the 1 rows before that are read" in saved.remarks[0]
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

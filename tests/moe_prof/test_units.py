@@ -2,7 +2,7 @@
 
 import pytest
 
-from moe_prof.units import byte_pair_text, named_text, plural_text, share_text
+from moe_prof.units import byte_pair_text, digits_text, named_text, plural_text, share_text
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,16 @@ from moe_prof.units import byte_pair_text, named_text, plural_text, share_text
 def test_shares_keep_a_significant_digit(value, text):
     """Little is not nothing; nothing is zero, and unknown a dash."""
     assert share_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1234.0, "1234"), (217.4, "217"), (12.34, "12.3"), (1.234, "1.23"), (0.214, "0.21"),
+     (0.005, "0.005"), (0.00325, "0.00325"), (0.0, "0.00")],
+)  # fmt: skip
+def test_digits_of_small_values_stay(value, text):
+    """Half a percent is neither one nor none."""
+    assert digits_text(value) == text
 
 
 @pytest.mark.parametrize(

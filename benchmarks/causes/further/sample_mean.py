@@ -15,6 +15,6 @@ index = rng.integers(0, values.size - 1_000_000, 2_000_000)
 picked = np.empty(index.size)
 total = 0.0
 for resample in range(150):
-    np.take(values[7919 * resample:], index, out=picked, mode="clip")
+    np.take(values[7919 * resample :], index, out=picked, mode="clip")
     total += float(picked[resample::1000].sum())
 sys.stdout.write(f"checksum {total:.1f}\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from moe_prof.analysis import ceilings as module
@@ -88,4 +90,7 @@ def test_rows_carry_team_and_reason():
 
 def test_rows_can_be_read_back():
     """A saved session gives the same entries."""
-    assert module.from_rows(module.rows(MACHINE)) == MACHINE
+    placed = replace(
+        module.rows(MACHINE)[0], metric="roofline_fraction", unit="1", variant="packed"
+    )
+    assert module.from_rows([*module.rows(MACHINE), placed]) == MACHINE

@@ -37,6 +37,12 @@ def test_the_worst_stretch_counts():
     assert warning(index, ["openmp"]).startswith("other programs kept 1.3 of 2 CPUs busy")
 
 
+def test_phases_alone_tell_of_a_crowd():
+    """Where nothing but a calibration was timed, others were seen during the phases only."""
+    index = RowIndex([*crowd(1.3, "openmp"), row("threads", 2.0, "openmp")])
+    assert warning(index, ["scalar", "openmp"]).startswith("other programs kept 1.3 of 2 CPUs busy")
+
+
 def test_an_idle_machine_needs_no_warning():
     """Nor one whose other programs left enough CPUs."""
     index = RowIndex([*crowd(0.9), row("threads", 1.0, "scalar")])

@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from moe_prof.analysis.differences import NAMES, Identity, VariantFacts, differences, remarks
+from moe_prof import session as sessions
+from moe_prof.analysis.differences import (
+    NAMES,
+    Identity,
+    VariantFacts,
+    differences,
+    identity,
+    remarks,
+    weights_text,
+)
+from tests.moe_prof.report import made_sessions
+from tests.moe_prof.topdown.made import row
 
 MACHINE = {
     "architecture": "x86_64", "vendor": "V", "model_name": "CPU 1", "family": 6, "model": 1,
@@ -21,6 +32,7 @@ PAIRS = [("scalar", "scalar"), ("packed", "packed")]
 CHANGES = {
     "scenario": {"scenario": "S2"},
     "program": {"program": "other --size 3"},
+    "weights": {"weights": "weights of /w.safetensors, layer 1"},
     "seed": {"seed": 1},
     "machine": {"machine": MACHINE | {"model_name": "CPU 2"}},
     "build": {"tools": PLAIN.tools | {"build": "portable"}},
@@ -101,3 +113,15 @@ def test_other_variants_may_run_on_other_paths():
     """openmp's native against packed's avx2 is what is compared."""
     new = replace(PLAIN, variants={"dispatched": VariantFacts(2, "avx512_vnni")})
     assert differences(PLAIN, new, [("packed", "dispatched")]) == ()
+
+
+def test_weights_of_a_file_are_known_by_their_row(tmp_path):
+    """A preset's row, and no row, are of seeded weights."""
+    saved = sessions.load(made_sessions.save(tmp_path / "s", "bench", []))
+    origin = f"{weights_text('/w.safetensors', 1)}; plain sizes; softmax scores"
+    found = [
+        identity(saved.manifest, [row("layer", None, "", source=text)]).weights
+        for text in (origin, "a model's config.json: softmax scores")
+    ]
+    assert found == ["weights of /w.safetensors, layer 1", ""]
+    assert identity(saved.manifest, []).weights == ""

@@ -205,7 +205,7 @@ def test_imported_sessions(tmp_path):
         (("--fail-on", "-3%"), "is not a percentage"),
         (("--margin", "0%"), "is not a percentage"),
         (("--margin", "1e9%"), "is not a percentage"),
-        (("--allow", "all"), "is none of scenario, seed"),
+        (("--allow", "all"), "is none of scenario, weights, seed"),
         (("--allow", ","), "no name"),
         (("--variant", "openmp"), "the old session has no variant 'openmp'; it has: packed"),
         (("--variant", "packed,packed=packed,x"), "no variant 'x'"),

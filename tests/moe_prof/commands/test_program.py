@@ -119,6 +119,35 @@ def test_unknown_says_what_is_missing(played, monkeypatch):
     assert played
 
 
+def test_scaled_counts_are_no_simulated_ones(played):
+    """What a simulation saw in part is modelled, and says so; the rest of it is missing."""
+    played["count"] = Counted(instructions=5e9, cut_off=True, l1_misses=7.0)
+    rows = {row["metric"]: row for row in run("--format", "json").document["rows"]}
+    for name in ("instructions", "l1d_misses"):
+        assert rows[name]["provenance"] == "modelled"
+        assert "scaled from the part that was simulated" in rows[name]["source"]
+    assert "more time by --max-time" in rows["l2_misses"]["source"]
+    played["count"] = Counted(instructions=5e9, whole_misses=True, l1_misses=7.0)
+    rows = {row["metric"]: row for row in run("--format", "json").document["rows"]}
+    assert rows["instructions"]["provenance"] == rows["l1d_misses"]["provenance"] == "simulated"
+
+
+def test_a_simulation_that_was_cut_off_is_the_reason(played):
+    """Not the tools: more time helps."""
+    played["count"] = Counted(cut_off=True)
+    text = " ".join(run().out.split())
+    assert "its simulation was cut off" in text
+    assert "Next: give it more time by --max-time" in text
+
+
+def test_an_empty_name(tmp_path):
+    """It is no folder."""
+    ran = main("topdown", "--", "")
+    assert (ran.code, ran.complaints) == (
+        2, ["moe-prof: the program's name after -- is empty; give its path"],
+    )  # fmt: skip
+
+
 def test_memory_that_nobody_saw_is_missing(played):
     """A program that ends at once has no peak; it is not 0."""
     played["watch"] = Watched(**{**_fields(SEEN), "max_rss_bytes": None})

@@ -49,6 +49,16 @@ def test_misses_are_scaled_to_all_executions():
     assert found.l3_misses is None
 
 
+def test_simulations_that_ended_are_not_scaled():
+    """Their totals hold, start-up included."""
+    whole = profile(
+        "Ir Bcm Bim D1mr D1mw DLmr DLmw",
+        ("0x10", (1_000_000, 5, 1, 30, 3, 2, 1)), ("0x20", (400, 50, 0, 0, 400, 0, 0)),
+    )  # fmt: skip
+    found = with_misses(replace(BASE, whole_misses=True), LIGHT, whole, whole)
+    assert (found.mispredictions, found.l1_misses, found.l3_misses) == (56, 433, 3)
+
+
 def test_a_loop_that_was_hardly_simulated_says_nothing():
     """A few executions are no steady state."""
     part = profile("Ir Bcm Bim", ("0x10", (100, 50, 0)))
