@@ -55,6 +55,12 @@ def _pairs(stages: Sequence[Stage]) -> Iterator[tuple[tuple[Stage, ...], Stage]]
         known.append(stage)
 
 
+def _certainty(told: Told) -> Certainty:
+    """One sample is no certainty: it may have been disturbed."""
+    single = any(row.metric == "time" and row.n is not None and row.n <= 1 for row in told.evidence)
+    return "likely" if single and told.certainty == "certain" else told.certainty
+
+
 def _finding(rule: Rule, told: Told, stage: Stage) -> Finding:
     return Finding(
         rule=rule.name,
@@ -62,7 +68,7 @@ def _finding(rule: Rule, told: Told, stage: Stage) -> Finding:
         evidence=told.evidence,
         advice=told.advice or rule.advice,
         source=rule.source,
-        certainty=told.certainty,
+        certainty=_certainty(told),
         scenario=stage.scenario,
         stages=(stage.label,),
     )

@@ -48,8 +48,16 @@ def verdict(stage: Stage) -> Told | None:
     """The cause that the measuring command found."""
     row = stage.index.row(stage.variant, "verdict")
     reason = stage.index.row(stage.variant, "verdict_evidence")
-    if row is None or reason is None or row.source in ("", "unknown"):
+    if row is None or reason is None or not row.source:
         return None
+    if row.source == "unknown":
+        if row.scope != "process":
+            return None  # the other rules have more to go by
+        advice = stage.index.row(stage.variant, "verdict_advice")
+        return Told(
+            f"What bounds it was not found when it was measured: {reason.source}.", (row, reason),
+            "possible", "" if advice is None else advice.source,
+        )  # fmt: skip
     cause = row.source.replace("_", " ")
     return Told(f"The cause that was found when it was measured: {cause}.", (row, reason),
                 by_measurement(row))  # fmt: skip

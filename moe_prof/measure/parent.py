@@ -8,6 +8,7 @@ variant at hand; the others go on in a new process.
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -88,6 +89,7 @@ def measure_phases(
     return tuple(replace(r.phase_times(), crowd=run.crowd) for r in run.records.values())
 
 
+BAD_ACCESS = (-signal.SIGSEGV, -signal.SIGBUS)
 LIBRARY_HINT = (
     " (its inputs are read-only and lie, as its output, between pages that may not be touched)"
 )
@@ -291,7 +293,7 @@ class _Run:
             child.wait(CLOSE_S)
             words = child.last_words()
             text = f"its process ended during {self._step}: {ending_text(child.returncode)}"
-            if is_library_path(self._variant):
+            if is_library_path(self._variant) and child.returncode in BAD_ACCESS:
                 text += LIBRARY_HINT
             self._lose("crashed", f"{text}; it last said: {words}" if words else text)
         return event

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,9 @@ from moe_prof.topdown.stand_ins import METRIC as MODELLED_ISA
 
 COLLECTOR = "verdict"
 UNTIMED_ADVICE = "put that right first, then measure again"
+MORE_TIME_ADVICE = "give it more time by --max-time, or measure fewer variants in it"
+_LATE = re.compile(r"time limit|too long for the limit|left no time")
+"""In the words of what came too late."""
 
 
 def verdict_rows(
@@ -37,7 +41,8 @@ def verdict_rows(
     for variant in variants:
         timed = index.row(variant, "time")
         if timed is not None and timed.value is None:
-            verdict = Verdict("unknown", f"it has no time: {timed.source}", UNTIMED_ADVICE)
+            advice = MORE_TIME_ADVICE if _LATE.search(timed.source) else UNTIMED_ADVICE
+            verdict = Verdict("unknown", f"it has no time: {timed.source}", advice)
             made += _rows(verdict, scenario, variant, measured=False)
             continue
         found = _evidence(

@@ -31,6 +31,7 @@ MISDEEDS = {
     "weights": "const_cast<int8_t *>(w.gate)[0] = 1;",
     "crash": "*static_cast<volatile int *>(nullptr) = 1;",
     "wrong": "y[0] += 1.0f;",
+    "abort": "std::abort();",
 }
 """What is done after the last token."""
 
@@ -111,6 +112,9 @@ def test_misdeeds_cost_their_own_figures_only(library, monkeypatch, tmp_path, ca
         (line,) = [line for line in err.splitlines() if f"{bad[name]}: its process" in line]
         assert "killed by SIGSEGV" in line
         assert "between pages that may not be touched" in line
+    (line,) = [line for line in err.splitlines() if f"{bad['abort']}: its process" in line]
+    assert "killed by SIGABRT" in line
+    assert "between pages" not in line
     assert f"{bad['near']}: it wrote out of bounds" in err
     assert f"{bad['near']}: {bad['near']}" not in err
 

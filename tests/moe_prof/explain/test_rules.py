@@ -1,5 +1,7 @@
 """Each rule speaks on the rows that show its case, and is silent without them."""
 
+from dataclasses import replace
+
 import pytest
 
 from moe_prof.explain import RULES, explain
@@ -236,6 +238,28 @@ def test_modelled_rows_make_a_finding_likely():
     (measured,) = explain([session(row("Retiring", 0.7))])
     (modelled,) = explain([session(row("Retiring", 0.7, **MODEL))])
     assert (measured.certainty, modelled.certainty) == ("certain", "likely")
+
+
+def test_one_sample_is_no_certainty():
+    """It may have been disturbed; several are measured values."""
+    times = (row("time", 1.0, n=1), row("cpu_time", 1.1), THREADS)
+    (single,) = explain([session(*times)])
+    (several,) = explain([session(row("time", 1.0, n=9), *times[1:])])
+    assert single.rule == several.rule == "parallel_efficiency"
+    assert (single.certainty, several.certainty) == ("likely", "certain")
+
+
+def test_a_program_without_a_cause_says_what_is_missing():
+    """With its own advice; a stage has other rows to go by."""
+    rows = [
+        row("verdict", None, source="unknown", scope="process"),
+        row("verdict_evidence", None, source="it was cut off", scope="process"),
+        row("verdict_advice", None, source="more time", scope="process"),
+    ]
+    (found,) = explain([session(*rows)])
+    assert (found.rule, found.certainty, found.advice) == ("verdict", "possible", "more time")
+    assert found.text.endswith("not found when it was measured: it was cut off.")
+    assert explain([session(*(replace(one, scope="roi") for one in rows))]) == ()
 
 
 def test_counts_say_where_the_work_is():

@@ -64,6 +64,15 @@ def test_a_variant_without_a_time_is_unknown_with_its_reason():
     assert (texts["scalar", "verdict"], texts["scalar", "verdict_evidence"]) == (
         "unknown", "it has no time: wrong result",
     )  # fmt: skip
+    assert texts["scalar", "verdict_advice"].startswith("put that right first")
+
+
+def test_a_variant_that_came_too_late_needs_time():
+    """Nothing is wrong with it."""
+    why = "a sample takes 9 s, too long for the limit"
+    rows = [*BUSY[1:], unavailable("time", "s", why, collector="b", variant="scalar")]
+    texts, _ = judged(rows)
+    assert "--max-time" in texts["scalar", "verdict_advice"]
 
 
 def test_more_threads_than_cpus():
