@@ -156,7 +156,7 @@ def waiting(e: ProgramEvidence) -> Verdict | None:
         )
     if polling < least:
         return _taking_turns(e, idle, text)
-    return _polling(e, text, nobody_works=polling > most)
+    return _polling(e, text, nobody_works=idle + polling > most)
 
 
 def _polling(e: ProgramEvidence, text: str, *, nobody_works: bool) -> Verdict:

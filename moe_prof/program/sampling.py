@@ -68,7 +68,8 @@ class Sampled:
     Attributes:
         count: samples.
         waiting: share of samples in code that only waits.
-        own_polling: the part of it that is in loops of the program itself, not in a runtime.
+        own_polling: the part of it that is in loops of the program itself, not in a runtime; some
+            ask for the time.
         locking: share of samples inside locks, in the library and in the system below it.
         walking: share of samples in loops that go through memory by small steps.
         work: samples in other code by thread, the main thread's under its own number.
@@ -232,7 +233,7 @@ def judge(samples: Sequence[Sample], loops: dict[tuple[str, int], Around]) -> Sa
     return Sampled(
         count=len(samples),
         waiting=len(waiting) / len(samples),
-        own_polling=sum(not _waits(s, {}) for s in waiting) / len(samples),
+        own_polling=sum(not _waits(s, {}) or _asks_the_time(s) for s in waiting) / len(samples),
         locking=sum(_locks(s) for s in samples) / len(samples),
         walking=sum(_walks(s, loops) for s in samples) / len(samples),
         work=dict(by_thread),
@@ -265,8 +266,12 @@ def _locks(sample: Sample) -> bool:
     return any(_LOCKS.search(name) for name in (sample.function, *sample.callers))
 
 
+def _asks_the_time(sample: Sample) -> bool:
+    return sample.module == _CLOCK_MODULE
+
+
 def _waits(sample: Sample, loops: dict[tuple[str, int], Around]) -> bool:
-    if is_wait_name(sample.function) or sample.module == _CLOCK_MODULE:
+    if is_wait_name(sample.function) or _asks_the_time(sample):
         return True
     if system_kind(sample) in ("yield", "futex"):
         return True

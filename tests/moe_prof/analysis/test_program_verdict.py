@@ -161,6 +161,7 @@ CASES = [
                                  loop_bound="dependency")),
     # two that hand over a token by locks: none of them works; of a queue for a lock one does
     ("spin_bound", replace(TWO, polling=0.91, locking=0.45, busiest=1.1)),
+    ("spin_bound", replace(TWO, runnable=1.0, polling=0.9, locking=0.27, busiest=1.1)),
     ("serial_bound", replace(TWO, polling=0.5, locking=0.45, busiest=1.1)),
     # all of them poll, also the one that does what little work there is
     ("spin_bound", replace(TWO, polling=0.96, own_polling=0.95, busiest=1.88, own_share=0.9,

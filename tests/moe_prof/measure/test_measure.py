@@ -248,7 +248,8 @@ def test_time_limit_ends_a_slow_variant(request_for):
     assert time.monotonic() - started_s < 4.0
     slow, good = measurement.timings
     assert good.trusted
-    assert slow.status == "no_time" or len(slow.samples_s) < len(good.samples_s)
+    named = slow.status == "no_time" or "while calibrating" in slow.note
+    assert named or len(slow.samples_s) < len(good.samples_s)
 
 
 def test_compiling_once_is_not_counted_as_setup(request_for, monkeypatch, tmp_path):

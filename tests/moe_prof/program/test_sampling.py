@@ -50,6 +50,14 @@ def test_waiting_by_loop_and_by_name():
     assert (found.waiting, found.own_polling, found.work) == (0.5, 0.25, {1: 2})
 
 
+def test_who_asks_for_the_time_again_and_again_polls():
+    """That is a loop of the program; a runtime's waiting is not."""
+    clock = [replace(one(1), module="[vdso]", address=0x99)] * 3
+    runtime = [replace(one(2), module="/usr/lib/libgomp.so.1", address=0x98)]
+    found = judge([*clock, *runtime], {})
+    assert (found.waiting, found.own_polling) == (1.0, 0.75)
+
+
 def test_own_functions_of_the_busiest_thread():
     """Code that only the busiest thread runs is a serial part of its own."""
     samples = [one(1, 0, "collect")] * 60 + [one(1, 0, "work")] * 20 + [one(2, 0, "work")] * 20
