@@ -58,7 +58,7 @@ from moe_prof.units import time_text
 
 DEFAULT_TIME_S = 600.0
 """A program that takes longer needs --max-time."""
-EXIT_WORKLOAD = 6
+EXIT_WORKLOAD = WorkloadError.exit_code
 COUNTERS = "counters"
 """The command that wants counts and no verdict."""
 REPEATABLE_S = 20.0

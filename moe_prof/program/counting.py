@@ -3,10 +3,10 @@
 Three runs at once, each with a time limit: one that only counts (fast enough to reach the end of
 programs of a second or two), one with the L1 and L2 and a branch predictor, one with the L2 and L3.
 A run that is cut off still tells the misses per instruction of each hot loop, which are scaled to
-the executions that the counting run saw. Where that one is cut off as well, a sampled loop or a
-place that breakpoints count tells how much of the program it saw; where neither does, the counts
-are of a *part*: they compare causes with each other, if the part holds the function in which most
-samples are.
+the executions that the counting run saw. Where that one is cut off as well, a sampled loop, a
+place that breakpoints count or a register that counts repetitions tells how much of the program it
+saw; where none does, the counts are of a *part*: they compare causes with each other, if the part
+holds the function in which most samples are.
 """
 
 from __future__ import annotations

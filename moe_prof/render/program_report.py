@@ -115,7 +115,9 @@ def _measured(seen: Watched, e: ProgramEvidence) -> list[_Figure]:
 
 
 def _simulated(e: ProgramEvidence) -> list[_Figure]:
-    misses = _SIMULATION if e.whole_misses else f"{_SIMULATION}, {_SCALED} by its hot loops"
+    needed = e.cut_off or e.whole_misses or e.instructions is not None
+    in_part = needed and not e.whole_misses
+    misses = f"{_SIMULATION}, {_SCALED} by its hot loops" if in_part else _SIMULATION
     figures: list[_Figure] = [
         ("l1d_misses", e.l1_misses, "misses", f"{misses}, L1 of this machine"),
         ("l2_misses", e.l2_misses, "misses", f"{misses}, L2 of this machine"),

@@ -132,6 +132,14 @@ def test_scaled_counts_are_no_simulated_ones(played):
     assert rows["instructions"]["provenance"] == rows["l1d_misses"]["provenance"] == "simulated"
 
 
+def test_what_needed_no_simulation_was_not_cut_off(played):
+    """The system's share is the answer; more time would bring no counts."""
+    played["watch"] = Watched(**{**_fields(SEEN), "user_s": 0.2, "sys_s": 0.8})
+    rows = {row["metric"]: row for row in run("--format", "json").document["rows"]}
+    for name in ("instructions", "l1d_misses"):
+        assert rows[name]["source"].endswith("not needed for the verdict, or not to be had")
+
+
 def test_a_simulation_that_was_cut_off_is_the_reason(played):
     """Not the tools: more time helps."""
     played["count"] = Counted(cut_off=True)
